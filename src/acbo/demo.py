@@ -194,7 +194,7 @@ def regret_parts(report: Report) -> list[Part]:
 def rate_parts() -> list[Part]:
     """Return what compiling is worth here, beside what users were told."""
     steps = document_steps()
-    (step,) = step_benchmark(repeats=20, steps=steps)
+    (step,) = step_benchmark(repeats=5, steps=steps)  # of 20 steps each
     counted = count_compilations(GRAPHS, steps=steps)
     loss = compare(_losses(), repeats=20)
     rows = [

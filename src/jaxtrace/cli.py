@@ -194,7 +194,7 @@ def _describe_slices(slices: Any) -> dict[str, Any]:
     low, high = corners(geometry)
     speeds = np.linalg.norm(values.reshape(-1, 3), axis=1)
     size = values.nbytes * len(slices) / 2**20
-    numbers = lambda corner: ", ".join(f"{float(end):.6g}" for end in corner)
+    numbers = lambda corner: ", ".join(f"{float(end):z.6g}" for end in corner)
     facts = {
         "slices": len(slices),
         "times": f"{slices.times[0]:.6g} to {slices.times[-1]:.6g}",

@@ -276,7 +276,7 @@ def summarize(recording: "Recording", frames: list[EpisodeFrame]) -> str:
     total = sum(recording.rewards)
     return (
         f"{recording.task} ({recording.dataset}), {kind} {recording.pair + 1}: "
-        f"{count_steps(len(frames) - 1)}, return {total:+.3f}, similarity "
+        f"{count_steps(len(frames) - 1)}, return {total:+z.3f}, similarity "
         f"{frames[-1].similarity:.3f}; all rewards match the recording."
     )
 

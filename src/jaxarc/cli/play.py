@@ -340,7 +340,7 @@ class PlaySession:
             words.append(f"similarity {player.frame.similarity:.3f}")
         if player.frame.operation is not None:
             name = get_operation_name(player.frame.operation)
-            words.append(f"last: {name}, reward {player.frame.reward:+.3f}")
+            words.append(f"last: {name}, reward {player.frame.reward:+z.3f}")
         if solved.any():
             words.append(f"solved {int(solved.sum())} of {len(solved)}")
         return " · ".join(words)
@@ -351,7 +351,7 @@ class PlaySession:
         total = sum(player.recording().rewards)
         return (
             f"{player.task_id}: {int(player.solved.sum())} of {len(player.solved)} "
-            f"pairs solved, {count_steps(player.steps)}, return {total:+.3f}"
+            f"pairs solved, {count_steps(player.steps)}, return {total:+z.3f}"
         )
 
     def _say(self, words: str, style: str = "") -> None:

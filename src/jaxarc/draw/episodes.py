@@ -64,7 +64,7 @@ def draw_step(
     lines = [svg.words(title, bold=True)] if title else []
     lines.append(svg.beside(pictures, GAP))
     if show_metrics:
-        results = [] if reward is None else [f"reward {float(reward):+.3f}"]
+        results = [] if reward is None else [f"reward {float(reward):+z.3f}"]
         if similarity is not None:
             before = previous_similarity
             earlier = "" if before is None else f"{float(before):.3f} → "
@@ -122,7 +122,7 @@ class EpisodeFrame:
         step = "Start"
         if self.operation is not None:
             step = get_operation_display_text(int(self.operation))
-        return f"{step}, reward {self.reward:+.3f}, similarity {self.similarity:.3f}"
+        return f"{step}, reward {self.reward:+z.3f}, similarity {self.similarity:.3f}"
 
 
 def draw_episode(
@@ -155,7 +155,7 @@ def draw_episode(
         tiles.append(tile("target", frames[-1].target, svg.OUTPUT, None))
     total = sum(float(frame.reward) for frame in frames)
     result = (
-        f"{len(frames) - 1} steps · total reward {total:+.3f} · "
+        f"{len(frames) - 1} steps · total reward {total:+z.3f} · "
         f"final similarity {float(frames[-1].similarity):.3f}"
     )
     figures = [svg.words(result), svg.beside(episode_charts(frames), GAP)]

@@ -94,7 +94,8 @@ def make_agent(config: AgentConfig, bare: Environment | None = None) -> Agent:
     space = env.observation_space()
     channels = space.shape[2] if len(space.shape) == 3 else 1
     keys = jax.random.split(jax.random.key(config.seed))
-    policy = PointPolicy(
+    # Compiled as a whole: layer by layer it is a program for every draw.
+    policy = eqx.filter_jit(PointPolicy)(
         keys[0],
         channels,
         config.operations,

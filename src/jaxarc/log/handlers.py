@@ -66,7 +66,7 @@ class ConsoleHandler(Handler):
             words.append(get_operation_display_text(log["operation"]))
         if rules.include_metrics:
             before, after = log["previous_similarity"], log["similarity"]
-            words.append(f"reward {log['reward']:+.3f}")
+            words.append(f"reward {log['reward']:+z.3f}")
             words.append(f"similarity {before:.3f} → {after:.3f}")
         self._say(", ".join(words))
         panel = grid_panel(
@@ -85,7 +85,7 @@ class ConsoleHandler(Handler):
             self._say(
                 f"Episode {summary['episode_num']}: {result}, "
                 f"{summary['total_steps']} steps, reward "
-                f"{summary['total_reward']:+.3f}, similarity "
+                f"{summary['total_reward']:+z.3f}, similarity "
                 f"{summary['final_similarity']:.3f}"
             )
 
