@@ -12,7 +12,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Bool, Int, Shaped
 
 from jaxarc import bits
@@ -174,16 +173,18 @@ def as_int32(value: Any, name: str) -> Array:
     # A weak type, which Python numbers have, would compile a program of its own.
     if not getattr(value, "weak_type", True) and value.dtype == _INT32:
         return value
-    traced = isinstance(value, Tracer)
-    numbers: Any = value if traced else np.asarray(value)
+    on_device = isinstance(value, jax.Array)  # a traced one too: it stays where it is
+    numbers: Any = value if on_device else np.asarray(value)
     if not jnp.issubdtype(numbers.dtype, jnp.integer):
         raise TypeError(
             f"{name} is {value!r}: it must be a whole number or an array of them"
         )
     held, wanted = jnp.iinfo(numbers.dtype), jnp.iinfo(_INT32)
     ends = max(int(held.min), int(wanted.min)), min(int(held.max), int(wanted.max))
-    numbers = numbers.clip(*ends).astype(_INT32)
-    return numbers if traced else jax.device_put(numbers)
+    if ends != (int(held.min), int(held.max)):
+        numbers = numbers.clip(*ends)
+    numbers = numbers.astype(_INT32)
+    return numbers if on_device else jax.device_put(numbers)
 
 
 def create_point_action(

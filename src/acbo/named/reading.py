@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from acbo.named.tables import (
+    MISSING,
     TARGETS_COLUMN,
     DataTable,
     read_frame,
@@ -68,8 +69,16 @@ QUANTITY = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\d\s][^
 # Numbers as people write them, and how: thousands by commas; decimal commas, with or
 # without thousands by points.
 NUMERALS = (
-    (re.compile(r"[-+]?(\d{1,3}(,\d{3})+|\d+)(\.\d*)?"), ",", "separate thousands"),
-    (re.compile(r"[-+]?(\d{1,3}(\.\d{3})+|\d*)(,\d+)?"), ".", "are decimal"),
+    (
+        re.compile(r"[-+]?([1-9]\d{0,2}(,\d{3})+|\d+)(\.\d*)?"),
+        ",",
+        "separate thousands",
+    ),
+    (
+        re.compile(r"(?=.*\d)[-+]?(\d{1,3}(\.\d{3})+|\d*)(,\d+)?"),
+        ".",
+        "are decimal",
+    ),
 )
 MOST_UNITS = 3  # more kinds of endings are not units, but text
 LISTED = 4  # of the levels of a category, in a sentence
@@ -380,12 +389,22 @@ def _is_identifier(
 
 def _read_numerals(words: Sequence[str], given: np.ndarray) -> Column | None:
     """Return numbers in which commas separate thousands or are decimal, if all are."""
+    known = [bool(word) and word.lower() not in MISSING for word in words]
+    told = [word for word, there in zip(words, known, strict=True) if there]
+    example = next((word for word in told if "," in word), None)
+    if example is None:
+        return None
+    # 1.125 beside 2,5 may be either; beside 1.200,5 its point separates thousands.
+    points = any("." in w for w in told) and not any(
+        "." in w and "," in w for w in told
+    )
     for numeral, drop, what in NUMERALS:
-        if all(map(numeral.fullmatch, words)) and any("," in word for word in words):
+        if all(map(numeral.fullmatch, told)) and not (points and drop == "."):
+            read = [float(w.replace(drop, "").replace(",", ".")) for w in told]
             numbers = np.full(len(given), np.nan)
-            plain = (word.replace(drop, "").replace(",", ".") for word in words)
-            numbers[given] = [float(word) for word in plain]
-            return Column(numbers, f"commas in its numbers {what}")
+            numbers[np.flatnonzero(given)[known]] = read
+            shown = f"{example} is {read[told.index(example)]:g}"
+            return Column(numbers, f"commas in its numbers {what}: {shown}")
     return None
 
 

@@ -148,8 +148,11 @@ def read_frame(path: str | os.PathLike[str]) -> Any:
     lines = _decode(Path(path).read_bytes()).splitlines(keepends=True)
     start = next((n for n, line in enumerate(lines) if line[0] != "#"), len(lines))
     first = _split_line("".join(lines[start : start + 1]))
-    if start and len(_split_line(lines[start - 1])) == len(first) > 1:
-        start -= any(re.fullmatch(r"[-+]?[\d.,]+", cell.strip()) for cell in first)
+    alike = start > 0 and len(_split_line(lines[start - 1])) == len(first)
+    if alike and any(map(_is_value, first)):
+        start -= 1
+        # Alone in its cell, it is the name of a column.
+        lines[start] = re.sub(r"^#+\s*(?=[^,;|\s])", "", lines[start])
     text, header = "".join(lines[start:]), "".join(lines[start : start + 1])
     separator = max(SEPARATORS, key=_unquoted(header).count)
     # Where semicolons separate, commas are decimal.
@@ -165,12 +168,22 @@ SEPARATORS = (",", ";", "\t", "|")
 
 
 def _unquoted(line: str) -> str:
-    """Return a line without quoted names, which may hold separators."""
-    return re.sub('"[^"]*"', "", line)
+    """Return a line with a letter for quoted names, which may hold separators."""
+    return re.sub('"[^"]*"', "q", line)
 
 
 def _split_line(line: str) -> list[str]:
     return _unquoted(line).split(max(SEPARATORS, key=_unquoted(line).count))
+
+
+def _is_value(cell: str) -> bool:
+    """Return whether a cell is a number or missing, and so not a name."""
+    plain = cell.strip().lower()
+    try:
+        float(plain.replace(",", "."))
+    except ValueError:
+        return plain in ("", *MISSING)
+    return True
 
 
 MISSING = ("-", "--", "?", "n.a.", "na", "missing")  # beside those that pandas knows

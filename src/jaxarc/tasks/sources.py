@@ -215,7 +215,7 @@ def arc_folder_source(folder: Path, split: str) -> Source:
     published = sorted(folder.glob(f"*{CHALLENGES}.json"))
     if published:
         chosen = [[p for p in published if part in p.name] for part in parts]
-        if not any(chosen):
+        if not all(chosen):
             raise RuntimeError(
                 f"ARC-AGI: split {split!r} not found among the files of challenges in "
                 f"{os.fspath(folder)!r}: {', '.join(p.name for p in published)}; give "

@@ -181,14 +181,17 @@ def _standard(variable: Any) -> str:
 def _speed_pairs(dataset: Any) -> list[tuple[str, str]]:
     """Return pairs of speeds whose names differ by a direction: `ubar` and `vbar`."""
     units = {str(n): canonical(dataset[n].attrs.get("units", "")) for n in dataset}
-    return [
-        (name, name.replace(one, other, 1))
+    pairs = {
+        (name, other)
         for name, unit in units.items()
-        for one, other in _PARTNERS
-        if one in name
+        for one, second in _PARTNERS
+        for place in re.finditer(one, name)
+        if (other := name[: place.start()] + second + name[place.end() :]) in units
         and unit in SPEEDS
-        and units.get(name.replace(one, other, 1)) == unit
-    ]
+        and units[other] == unit
+        and not re.search("err|std|gust|max|min|stress|tend", name.lower())
+    }
+    return sorted(pairs)
 
 
 def canonical(units: Any) -> str:
@@ -242,14 +245,19 @@ def label_dimensions(dataset: Any) -> Any:
             if name != dimension
             and variable.dims == (dimension,)
             and variable.dtype.kind in "fiu"
-            and axis_role(str(name), variable.attrs)
+            # "Height above the mean depth" is no depth: a long name is not enough.
+            and axis_role(str(name), {**variable.attrs, "long_name": ""})
         ]
+        # A time, longitude or depth that happens to count is what it is called.
+        index = str(dimension).lower()
+        counts = own is not None and only_counts(own)
+        counts = counts and (index in ("i", "j", "k") or axis_role(index, {}) is None)
         if own is None and not found and "Times" in dataset.variables:
             there = dataset["Times"].variable
             if there.dims == (dimension,) and there.dtype.kind in "SUO":
                 found = [(dimension, read_texts(there.values))]
                 dataset = dataset.assign_coords({dimension: found[0]})
-        elif (own is None or only_counts(own)) and len(found) == 1:
+        elif (own is None or counts) and len(found) == 1:
             there = (dimension, found[0].values, found[0].attrs)
             dataset = dataset.assign_coords({dimension: there})
     return dataset
@@ -260,7 +268,8 @@ def only_counts(coordinate: Any) -> bool:
     if coordinate.attrs.keys() & {"units", "standard_name"} or coordinate.size == 0:
         return False
     values = np.asarray(coordinate.values)
-    return values.dtype.kind in "iu" and bool((np.diff(values) == 1).all())
+    even = values.dtype.kind in "iu" and bool((np.diff(values) == 1).all())
+    return even and values[0] in (0, 1)
 
 
 class Geographic(NamedTuple):
@@ -473,22 +482,45 @@ def read_rise(variable: Any, unit: str, vertical: Vertical, label: str) -> float
     return -factor if down else factor
 
 
+def _valid_limits(variable: Any) -> list[Any]:
+    """Return the least and the largest valid value, None where it is not stated."""
+    stated = variable.attrs
+    limits: Any = [stated.get("valid_min"), stated.get("valid_max")]
+    given = stated.get("valid_range", limits)
+    if isinstance(given, str):
+        given = re.split(r"[\s,]+", given.strip())
+    limits = list(np.ravel(given))
+    try:
+        limits = [float(x) if isinstance(x, str) else x for x in limits]
+        np.array([0.0 if x is None else x for x in limits], np.float64)
+    except (TypeError, ValueError):
+        limits = []
+    if len(limits) != 2:
+        raise ValueError(
+            f"the valid range of {variable.name!r} is stated as {given!r}: it must be "
+            "two numbers; correct or delete the attribute"
+        )
+    return limits
+
+
 def read_values(variable: Any) -> np.ndarray:
     """Return the values of a variable, NaN beyond the valid range that it states."""
-    values, stated = np.asarray(variable.values), variable.attrs
-    limits = [stated.get("valid_min"), stated.get("valid_max")]
-    limits = list(np.ravel(stated.get("valid_range", limits)))
+    values, limits = np.asarray(variable.values), _valid_limits(variable)
     if values.dtype.kind != "f" or all(limit is None for limit in limits):
         return values
     packing = variable.encoding
-    packed = np.dtype(packing.get("dtype", values.dtype)).kind in "iu"
+    stored = np.dtype(packing.get("dtype", values.dtype))
+    packed = stored.kind in "iu"
     scale, offset = packing.get("scale_factor", 1.0), packing.get("add_offset", 0.0)
-    ends = np.full(2, np.nan)
-    for end, limit in enumerate(limits):
-        if limit is not None:
-            # In packed numbers, unless they are floats and the packed ones are not.
-            unpacked = packed and np.asarray(limit).dtype.kind == "f"
-            ends[end] = limit if unpacked else limit * scale + offset
+    plain = np.array([np.nan if x is None else float(x) for x in limits])
+    ends = (plain * scale + offset)[:: -1 if scale < 0 else 1]
+    kinds = {np.asarray(limit).dtype for limit in limits if limit is not None}
+    if packed and kinds != {stored}:
+        # Limits are packed if they have the type of the packed numbers. Integers of
+        # another type may mean either: then the wider range holds.
+        whole = all(kind.kind in "iu" for kind in kinds)
+        low, high = np.fmin(plain, ends), np.fmax(plain, ends)
+        ends = np.array([low[0], high[1]]) if whole else plain
     # Rounding is no reason to leave a value out that is a limit itself.
     slack = abs(scale) / 2 if packed else 1e-6 * np.nanmax(np.abs(ends))
     wrong = (values < ends[0] - slack) | (values > ends[1] + slack)

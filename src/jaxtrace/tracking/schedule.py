@@ -54,7 +54,7 @@ def as_number(given: Any, facts: Mapping[str, Any], name: str) -> float:
     if isinstance(given, np.datetime64):
         given = str(given.astype("datetime64[us]"))
     date = given.isoformat() if hasattr(given, "isoformat") else given
-    if not isinstance(date, str | SupportsFloat):
+    if isinstance(date, np.timedelta64) or not isinstance(date, str | SupportsFloat):
         raise TypeError(f"{name} is {given!r}: give a number or a date")
     if not isinstance(date, str):
         return float(date)

@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 from jaxtrace.fields.interpolation import TensorGrid
-from jaxtrace.io.cf import canonical
+from jaxtrace.io.cf import (
+    canonical,
+    label_dimensions,
+    read_values,
+    velocity_variables,
+)
 from jaxtrace.io.loader import load_field
 from jaxtrace.io.netcdf import GridSlices
 from jaxtrace.sphere import EARTH_RADIUS, great_circle
@@ -149,6 +154,51 @@ def test_values_beyond_the_valid_range_are_missing(tmp_path, packed):
         data["uo"].attrs = {**data["uo"].attrs, "valid_max": 1.0}
         del data["uo"].attrs["valid_range"]
         assert "land: 2 of 648" in " ".join(GridSlices(data).notes())
+
+
+@pytest.mark.parametrize(
+    ("limits", "scale", "kept"),
+    [
+        ({"valid_min": -10, "valid_max": 10}, 1e-3, 3),  # in either reading
+        ({"valid_range": [-10, 10]}, 1e-3, 3),
+        ({"valid_range": "-0.6, 0.6"}, 1e-3, 2),
+        ({"valid_range": np.array([-600, 600], "i2")}, 1e-3, 2),
+        ({"valid_range": np.array([-600, 600], "i2")}, -1e-3, 2),
+        ({"valid_min": np.float32(0.55)}, 1e-3, 1),
+    ],
+)
+def test_limits_are_packed_if_they_have_the_packed_type(limits, scale, kept):
+    made = xarray.Variable("x", [0.5, 0.3, 5.0], limits)
+    made.encoding = {"dtype": "i2", "scale_factor": scale}
+    assert np.isfinite(read_values(made)).sum() == kept
+
+
+@pytest.mark.parametrize("limits", ["low", [1, 2, 3]])
+def test_limits_that_are_no_two_numbers_are_named(limits):
+    made = xarray.DataArray([0.5], name="uo", attrs={"valid_range": limits})
+    with pytest.raises(ValueError, match=r"valid range of 'uo' is stated as"):
+        read_values(made)
+
+
+def test_an_axis_that_happens_to_count_is_what_it_is_called():
+    data = ocean(u=0.5)
+    count = data.sizes["time"]
+    data = data.assign_coords(time=np.arange(count))
+    about = {"long_name": "mean height of the sea surface", "units": "m"}
+    data["zeta"] = ("time", np.linspace(0.5, 0.1, count), about)
+    data["pressure"] = ("time", np.linspace(1.0, 2.0, count), {"units": "dbar"})
+    np.testing.assert_array_equal(label_dimensions(data)["time"], np.arange(count))
+
+
+def test_speeds_of_one_name_but_for_the_direction_are_a_velocity():
+    data = ocean(u=0.5)[["uo", "vo"]]
+    for name in data:
+        data[name].attrs.pop("standard_name", None)
+    named = data.rename(uo="current_u", vo="current_v")
+    assert velocity_variables(named, None, "a.nc") == ("current_u", "current_v")
+    gusts = data.rename(uo="gust_u", vo="gust_v")
+    with pytest.raises(ValueError, match="velocity variables"):
+        velocity_variables(gusts, None, "a.nc")
 
 
 def test_speeds_are_converted_and_unknown_ones_named():
