@@ -175,6 +175,8 @@ def test_the_commands_and_the_page(tmp_path, campaign):
     assert "took back set X = 0" in call("tell", folder, "--undo").output
     for words in (["Z"], ["Q=1"], ["--undo", "Y=1"], ["--observed", "--set", "X"]):
         assert call("tell", folder, *words).exit_code == 2
+    twice = call("tell", folder, "Z=0.5", "Y=1", "Y=2").output
+    assert "'Y' is given twice: give one value" in " ".join(twice.split())
     for number in (1, 2):
         assert call("tell", folder, "z=0.5", f"y={number}").exit_code == 0
         assert call("ask", folder).exit_code == 0

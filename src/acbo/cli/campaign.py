@@ -2,6 +2,7 @@
 kept in a folder.
 """
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -135,9 +136,18 @@ def tell(
         if observed and settable:
             raise ValueError("--observed says that nothing was set: drop --set")
         names = () if observed else split_names(settable) or None
-        count = campaign.tell(dict(map(_parse, values or ())), names, number)
+        count = campaign.tell(_parse_all(values or ()), names, number)
         row = campaign.told()[-1]
     say(console, f"row {count}: {show_row(row)}")
+
+
+def _parse_all(words: Iterable[str]) -> dict[str, float | str]:
+    found: dict[str, float | str] = {}
+    for name, value in map(_parse, words):
+        if name in found:
+            raise ValueError(f"{name!r} is given twice: give one value")
+        found[name] = value
+    return found
 
 
 def _parse(word: str) -> tuple[str, float | str]:

@@ -30,10 +30,12 @@ ForbidOption = Annotated[
     typer.Option("--forbid", help="Edge that cannot exist, e.g. 'yield->dose'."),
 ]
 BatchOption = Annotated[
-    int | None, typer.Option("--batch", help="Number of experiments to make at a time.")
+    int | None,
+    typer.Option("--batch", min=1, help="Number of experiments to make at a time."),
 ]
 AtOnceOption = Annotated[
-    int | None, typer.Option("--at-once", help="2 to set one or two variables at once.")
+    int | None,
+    typer.Option("--at-once", min=1, help="2 to set one or two variables at once."),
 ]
 IgnoreOption = Annotated[
     str, typer.Option("--ignore", help="Columns to leave out, e.g. id,comment.")

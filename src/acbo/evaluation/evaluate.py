@@ -364,6 +364,8 @@ def _judge(problem: Problem, cell: Cell, system: str, actions: Any) -> Result:
     rest, best = problem.observational_mean, problem.optimum.outcome
     share = shares_of_the_way(problem, outcomes)
     reached = rest - share * (rest - best)
-    curves = {"share": share, "outcome": reached, "regret": np.abs(reached - best)}
+    # Below 0 where a pair gets beyond the optimum over single variables.
+    regret = lower_is_better(problem.direction) * (reached - best)
+    curves = {"share": share, "outcome": reached, "regret": regret}
     scores = {name: curve[:, -1] for name, curve in curves.items()}
     return Result(cell, system, PROBLEMS, scores, curves)

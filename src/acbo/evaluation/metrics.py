@@ -1,9 +1,12 @@
 """Measures of parent probabilities and of outcomes.
 
 Metrics take variables or steps on the last axis; `mask` leaves out the target and
-padding. Where a ratio has nothing below the line, precision, recall and F1 are 0 and
-the areas under curves are NaN, so that they drop out of means.
+padding, by default nothing. Lists and plain numbers will do for arrays. Where a ratio
+has nothing below the line, precision, recall and F1 are 0 and the areas under curves
+are NaN, so that they drop out of means.
 """
+
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -22,28 +25,42 @@ def _count(flags: Bool[Array, "*batch d"]) -> Float[Array, "*batch"]:
     return flags.sum(-1).astype(jnp.float32)
 
 
+def _read(probs: Any, truth: Any, mask: Any) -> tuple[Probs, Flags, Flags]:
+    """Return what was given as arrays, with a mask that leaves out nothing if None."""
+    probs = jnp.asarray(probs, dtype=float)
+    kept = (
+        jnp.ones(probs.shape, bool) if mask is None else jnp.asarray(mask, dtype=bool)
+    )
+    return probs, jnp.asarray(truth, dtype=bool), kept
+
+
 def _ratio(above: Array, below: Array) -> Array:
     return jnp.where(below > 0, above / jnp.maximum(below, 1e-30), 0.0)
 
 
 def precision(
-    probs: Probs, parents: Flags, mask: Flags, threshold: float = 0.5
+    probs: Probs, parents: Flags, mask: Flags | None = None, threshold: float = 0.5
 ) -> Score:
     """Return the share of predicted parents that are true parents."""
+    probs, parents, mask = _read(probs, parents, mask)
     called = (probs > threshold) & mask
     return _ratio(_count(called & parents), _count(called))
 
 
-def recall(probs: Probs, parents: Flags, mask: Flags, threshold: float = 0.5) -> Score:
+def recall(
+    probs: Probs, parents: Flags, mask: Flags | None = None, threshold: float = 0.5
+) -> Score:
     """Return the share of true parents that are predicted."""
+    probs, parents, mask = _read(probs, parents, mask)
     called = (probs > threshold) & mask
     return _ratio(_count(called & parents), _count(parents & mask))
 
 
 def parent_f1(
-    probs: Probs, parents: Flags, mask: Flags, threshold: float = 0.5
+    probs: Probs, parents: Flags, mask: Flags | None = None, threshold: float = 0.5
 ) -> Score:
     """Return the harmonic mean of precision and recall at the threshold."""
+    probs, parents, mask = _read(probs, parents, mask)
     called = (probs > threshold) & mask
     total = _count(called) + _count(parents & mask)
     return _ratio(2.0 * _count(called & parents), total)
@@ -55,8 +72,9 @@ def _at_least(probs: Probs, mask: Flags) -> Bool[Array, "*batch d d"]:
     return (probs[..., None, :] >= probs[..., :, None]) & mask[..., None, :]
 
 
-def auprc(probs: Probs, parents: Flags, mask: Flags) -> Score:
+def auprc(probs: Probs, parents: Flags, mask: Flags | None = None) -> Score:
     """Return the average precision, ties at one threshold; NaN without parents."""
+    probs, parents, mask = _read(probs, parents, mask)
     true = parents & mask
     reached = _at_least(probs, mask)
     hits = _count(reached & true[..., None, :])
@@ -65,10 +83,11 @@ def auprc(probs: Probs, parents: Flags, mask: Flags) -> Score:
     return jnp.where(found > 0, _ratio(at_rank.sum(-1), found), jnp.nan)
 
 
-def auroc(probs: Probs, parents: Flags, mask: Flags) -> Score:
+def auroc(probs: Probs, parents: Flags, mask: Flags | None = None) -> Score:
     """Return the probability that a parent scores above a non-parent, ties counted
     half. NaN unless both kinds exist.
     """
+    probs, parents, mask = _read(probs, parents, mask)
     true, false = parents & mask, ~parents & mask
     # The Mann-Whitney statistic over all pairs: no sort to compile, and ties are easy.
     mine, other = probs[..., :, None], probs[..., None, :]
@@ -82,35 +101,41 @@ def auroc(probs: Probs, parents: Flags, mask: Flags) -> Score:
 def shd(
     predicted: Bool[Array, "*batch d d"],
     adjacency: Bool[Array, "*batch d d"],
-    mask: Bool[Array, "*batch d"],
+    mask: Bool[Array, "*batch d"] | None = None,
 ) -> Score:
     """Return the structural Hamming distance; a reversed edge counts twice."""
+    predicted, adjacency = (jnp.asarray(a, dtype=bool) for a in (predicted, adjacency))
+    kept = True if mask is None else mask
+    mask = jnp.broadcast_to(jnp.asarray(kept, dtype=bool), predicted.shape[:-1])
     both = mask[..., :, None] & mask[..., None, :]
     return ((predicted != adjacency) & both).sum((-2, -1)).astype(jnp.float32)
 
 
 def parent_shd(
-    probs: Probs, parents: Flags, mask: Flags, threshold: float = 0.5
+    probs: Probs, parents: Flags, mask: Flags | None = None, threshold: float = 0.5
 ) -> Score:
     """Return the structural Hamming distance of the target's own column."""
+    probs, parents, mask = _read(probs, parents, mask)
     return _count(((probs > threshold) != parents) & mask)
 
 
 def exact_set(
-    probs: Probs, parents: Flags, mask: Flags, threshold: float = 0.5
+    probs: Probs, parents: Flags, mask: Flags | None = None, threshold: float = 0.5
 ) -> Score:
     """Return 1 where the predicted parent set is the true one, else 0."""
     return (parent_shd(probs, parents, mask, threshold) == 0).astype(jnp.float32)
 
 
-def log_loss(probs: Probs, parents: Flags, mask: Flags) -> Score:
+def log_loss(probs: Probs, parents: Flags, mask: Flags | None = None) -> Score:
     """Return the mean negative log probability of each variable's truth, in nats."""
+    probs, parents, mask = _read(probs, parents, mask)
     each = -jnp.log(jnp.maximum(jnp.where(parents, probs, 1.0 - probs), SMALLEST))
     return _ratio(jnp.where(mask, each, 0.0).sum(-1), _count(mask))
 
 
-def brier(probs: Probs, parents: Flags, mask: Flags) -> Score:
+def brier(probs: Probs, parents: Flags, mask: Flags | None = None) -> Score:
     """Return the mean squared error of the parent probabilities."""
+    probs, parents, mask = _read(probs, parents, mask)
     each = jnp.square(probs - parents.astype(probs.dtype))
     return _ratio(jnp.where(mask, each, 0.0).sum(-1), _count(mask))
 
@@ -119,27 +144,28 @@ def best_so_far(
     outcomes: Float[Array, "*batch steps"], direction: str = "MINIMIZE"
 ) -> Float[Array, "*batch steps"]:
     """Return the best outcome up to each step."""
-    sign = lower_is_better(direction)
+    sign, outcomes = lower_is_better(direction), jnp.asarray(outcomes, dtype=float)
     return sign * jax.lax.cummin(sign * outcomes, axis=outcomes.ndim - 1)
 
 
 def simple_regret(
     outcomes: Float[Array, "*batch steps"],
-    optimum: Float[Array, "*batch"],
+    optimum: Float[Array, "*batch"] | float,
     direction: str = "MINIMIZE",
 ) -> Float[Array, "*batch steps"]:
     """Return how far the best outcome up to each step is from the optimum."""
-    gap = best_so_far(outcomes, direction) - optimum[..., None]
+    gap = best_so_far(outcomes, direction) - jnp.asarray(optimum)[..., None]
     return lower_is_better(direction) * gap
 
 
 def cumulative_regret(
     outcomes: Float[Array, "*batch steps"],
-    optimum: Float[Array, "*batch"],
+    optimum: Float[Array, "*batch"] | float,
     direction: str = "MINIMIZE",
 ) -> Float[Array, "*batch steps"]:
     """Return the summed distance of all outcomes up to each step from the optimum."""
-    gap = lower_is_better(direction) * (outcomes - optimum[..., None])
+    above = jnp.asarray(outcomes, dtype=float) - jnp.asarray(optimum)[..., None]
+    gap = lower_is_better(direction) * above
     return jnp.cumsum(gap, axis=-1)
 
 
@@ -152,13 +178,14 @@ def parent_selection_rate(done: Bool[Array, "*batch steps d"], parents: Flags) -
 def reliability(
     probs: Float[Array, "*n"],
     labels: Bool[Array, "*n"],
-    mask: Bool[Array, "*n"],
+    mask: Bool[Array, "*n"] | None = None,
     bins: int = 10,
 ) -> Float[Array, "3 bins"]:
     """Return the reliability curve of probabilities of binary events, all pooled: over
     equally wide bins of probability, lowest first, the number of events, the sum of
     their probabilities, and the number that are true.
     """
+    probs, labels, mask = _read(probs, labels, mask)
     place = jnp.clip((probs * bins).astype(jnp.int32), 0, bins - 1)
     inside = (place.reshape(-1, 1) == jnp.arange(bins)[None]) & mask.reshape(-1, 1)
     summed = jnp.stack([jnp.ones_like(probs), probs, labels.astype(probs.dtype)])
@@ -168,7 +195,7 @@ def reliability(
 def expected_calibration_error(
     probs: Float[Array, "*n"],
     labels: Bool[Array, "*n"],
-    mask: Bool[Array, "*n"],
+    mask: Bool[Array, "*n"] | None = None,
     bins: int = 10,
 ) -> Float[Array, ""]:
     """Return the mean gap of probability and frequency over bins, weighted by count."""

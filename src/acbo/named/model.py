@@ -194,6 +194,8 @@ def _bounds(
     ranges = {} if ranges is None else ranges
     for name, bounds in ranges.items():
         check_known(name, names, "ranges: variable")
+        if np.shape(bounds) != (2,):
+            raise ValueError(f"the range of {name!r} is {bounds!r}: give (low, high)")
         low, high = (as_float(b, f"range of {name!r}") for b in bounds)
         if low > high:
             raise ValueError(

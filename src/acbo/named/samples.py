@@ -6,6 +6,7 @@ drawn with and without an intervention differs by the effect of the intervention
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 from typing import Any
 
 import jax
@@ -104,6 +105,7 @@ def create_soft_intervention(
         raise ValueError(
             "neither shift nor scale is given, so nothing would change: give one"
         )
+    _check_targets(targets)
     every = lambda number: dict.fromkeys(targets, number)
     shifts = _numbers(targets, every(0.0) if shift is None else shift, "shift")
     scales = _numbers(targets, every(1.0) if scale is None else scale, "scale")
@@ -117,10 +119,14 @@ def create_soft_intervention(
     return InterventionSpec(SOFT, frozenset(targets), shifts, scales, notes)
 
 
-def _numbers(targets: Any, values: Any, what: str = "value") -> FrozenMap[float]:
-    """Return one checked number for each target."""
+def _check_targets(targets: Any) -> None:
     if not isinstance(targets, set | frozenset):
         raise ValueError(f"targets={targets!r} is not a set: pass a set of names")
+
+
+def _numbers(targets: Any, values: Any, what: str = "value") -> FrozenMap[float]:
+    """Return one checked number for each target."""
+    _check_targets(targets)
     if not isinstance(values, Mapping):
         raise ValueError(
             f"{what}s={values!r} is not a dictionary: give {{target: {what}}}"
@@ -239,11 +245,12 @@ def sample_with_intervention(
 def _draw(
     scm: NamedSCM, spec: InterventionSpec | None, count: int, seed: int
 ) -> list[Sample]:
-    if count < 0:
-        raise ValueError(f"n_samples={count}: give 0 or more")
+    if not isinstance(count, Integral) or count < 0:
+        raise ValueError(f"n_samples={count!r}: give a whole number, 0 or more")
     if count == 0:
         return []
-    rows = _rows(jax.random.key(seed), scm, count, as_array(scm, spec))
+    # A plain int: NumPy's would become an array in the compiled program.
+    rows = _rows(jax.random.key(seed), scm, int(count), as_array(scm, spec))
     plain = [map(plain_number, row) for row in np.asarray(rows)]
     found = [dict(zip(scm.names, row, strict=True)) for row in plain]
     if spec is None:

@@ -184,8 +184,9 @@ def synthetic2() -> Problem:
         target="Y",
         ranges={"A": (-5.0, 5.0), "D": (-1.0, 1.0), "E": (-1.0, 1.0)},
     )
-    pair = {"A": -5.0, "E": -1.0}
-    return make_problem("synthetic2", scm, _second_mean, {"A": -5.0}, pair)
+    # Just inside the range of A: cos D has a minimum there.
+    best, pair = {"A": -4.9722818}, {"A": -4.9722818, "E": -1.0}
+    return make_problem("synthetic2", scm, _second_mean, best, pair)
 
 
 def _complete_mean(do: Mapping[str, float]) -> float:

@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from acbo.named.model import NamedSCM, linear_form
 from acbo.named.names import FrozenMap
-from acbo.named.samples import check_values
+from acbo.named.samples import PERFECT, InterventionSpec, check_values
 from acbo.types import Direction, lower_is_better
 
 Mean = Callable[[Mapping[str, float]], float]
@@ -53,8 +53,19 @@ class Problem:
         """Return the allowed values of each variable that may be set."""
         return self.scm.ranges
 
-    def expected_outcome(self, intervention: Mapping[str, Any] | None = None) -> float:
-        """Return E[target | do(...)] of {variable: value}, by default observational."""
+    def expected_outcome(
+        self, intervention: Mapping[str, Any] | InterventionSpec | None = None
+    ) -> float:
+        """Return E[target | do(...)] of {variable: value} or of a perfect intervention,
+        by default observational.
+        """
+        if isinstance(intervention, InterventionSpec):
+            if intervention.type != PERFECT:
+                raise ValueError(
+                    f"the expected outcome of a {intervention.type} intervention is "
+                    "not known: average rows of sample_with_intervention"
+                )
+            intervention = intervention.values
         return self.mean(check_values(self.scm, intervention or {}))
 
 

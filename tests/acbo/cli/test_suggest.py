@@ -164,6 +164,14 @@ def test_a_table_unlike_training_is_told_so(monkeypatch, tmp_path):
     assert json.loads(done.output)["unlike_training"]
 
 
+@pytest.mark.parametrize("option", ["--batch", "--at-once"])
+def test_no_experiment_at_all_is_refused(call, tmp_path, option):
+    words = ("--target", "Y", "--minimize", option, "0")
+    done = call(write_table(tmp_path), *words)
+    assert done.exit_code == 2
+    assert f"Invalid value for '{option}'" in done.output
+
+
 def test_what_cannot_be_drawn_is_refused_first(call_graph, tmp_path):
     done = call_graph(write_table(tmp_path), "--out", tmp_path / "g.doc")
     assert done.exit_code == 2

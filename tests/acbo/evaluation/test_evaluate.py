@@ -10,6 +10,7 @@ from acbo.baselines.structure import Everything, Regression
 from acbo.environment import problem_spec
 from acbo.evaluation.evaluate import (
     Protocol,
+    _judge,
     draw_task,
     evaluate,
     evaluate_problems,
@@ -18,6 +19,7 @@ from acbo.evaluation.evaluate import (
 from acbo.evaluation.report import Cell
 from acbo.history import History
 from acbo.problems import get
+from acbo.scm import set_variables
 from causal_linear import edges, linear_scm
 from jaxrig.progress import Meter
 
@@ -187,6 +189,18 @@ def test_the_oracle_goes_nearly_all_the_way_and_random_less(report_problems):
     assert oracle.scores["share"].min() > 0.95
     assert random.scores["share"].mean() < oracle.scores["share"].mean() <= 1 + 1e-6
     assert (np.diff(random.curves["share"], axis=1) >= 0).all()
+
+
+def test_a_pair_beyond_the_best_single_variable_has_regret_below_0():
+    problem = get("two_bumps")
+    assert problem.best_pair is not None
+    values = [problem.best_pair.intervention.get(n, 0.0) for n in problem.scm.names]
+    mask = jnp.array([n in problem.best_pair.intervention for n in problem.scm.names])
+    actions = set_variables(mask[None, None], jnp.array(values)[None, None])
+    made = _judge(problem, Cell("two_bumps", 3, 5, 0), "pairs", actions)
+    gain = problem.best_pair.outcome - problem.optimum.outcome
+    np.testing.assert_allclose(made.scores["regret"], [gain], atol=1e-5)
+    assert gain < 0
 
 
 def test_outcome_and_regret_belong_to_the_share(report_problems):

@@ -1,3 +1,5 @@
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -238,3 +240,19 @@ def test_certainty_falls_into_the_last_bin():
     sure = jnp.ones(3), jnp.ones(3, bool), jnp.ones(3, bool)
     assert reliability(*sure)[0].tolist() == [0.0] * 9 + [3.0]
     assert float(expected_calibration_error(*sure)) == 0.0
+
+
+def test_metrics_read_lists_and_plain_numbers_and_need_no_mask():
+    given: Any = metrics  # lists are read, though the types name arrays
+    probs, parents = [0.9, 0.1, 0.8], [1, 0, 0]
+    assert float(given.parent_f1(probs, parents)) == pytest.approx(2 / 3)
+    assert float(given.parent_f1(probs, parents, [1, 1, 0])) == 1.0
+    assert float(given.auprc(probs, parents)) == 1.0
+    assert float(given.auroc(probs, parents)) == 1.0
+    error = given.expected_calibration_error(probs, parents)
+    assert float(error) == pytest.approx((0.1 + 0.1 + 0.8) / 3)
+    assert float(given.shd([[0, 1], [0, 0]], [[0, 0], [1, 0]])) == 2.0
+    regret = given.simple_regret([3.0, 1.0, 2.0], 0.5)
+    np.testing.assert_allclose(regret, [2.5, 0.5, 0.5])
+    total = given.cumulative_regret([3, 1], 4.0, "MAXIMIZE")
+    np.testing.assert_allclose(total, [1.0, 4.0])

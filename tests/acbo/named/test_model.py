@@ -198,3 +198,9 @@ def test_what_is_not_linear_is_named(mechanism):
     assert not is_linear(scm)
     with pytest.raises(ValueError, match="'B' is not linear"):
         linear_form(scm)
+
+
+@pytest.mark.parametrize("bounds", [3, (1.0,), (1.0, 2.0, 3.0)])
+def test_a_range_that_is_no_pair_is_named(bounds):
+    with pytest.raises(ValueError, match=r"the range of 'A' is .*: give \(low, high\)"):
+        triangle(ranges={"A": bounds})

@@ -1,4 +1,5 @@
 import dataclasses
+from typing import cast
 
 import numpy as np
 import pytest
@@ -180,6 +181,11 @@ def test_soft_interventions_that_say_nothing_are_refused(shift, scale, words):
         create_soft_intervention({"B"}, shift, scale)
 
 
+def test_targets_of_soft_interventions_are_checked_first():
+    with pytest.raises(ValueError, match="targets=None is not a set"):
+        create_soft_intervention(None, scale={"B": 2.0})
+
+
 @pytest.mark.parametrize(
     ("name", "words"), [("Q", "'Q' is not known"), ("C", "is the target")]
 )
@@ -200,8 +206,10 @@ def test_interventions_keep_the_noise_and_the_exact_value():
     assert seen == sample_from_scm(scm, 6, seed=2)
     assert seen != sample_from_scm(scm, 6, seed=3)
     assert sample_from_scm(scm, 0) == []
-    with pytest.raises(ValueError, match="n_samples=-1"):
-        sample_from_scm(scm, -1)
+    assert sample_from_scm(scm, cast("int", np.int64(6)), seed=2) == seen
+    for count in (-1, 2.5, "3"):
+        with pytest.raises(ValueError, match=f"n_samples={count!r}: give a whole"):
+            sample_from_scm(scm, cast("int", count))
 
 
 def test_one_compiled_program_serves_every_target_and_value():

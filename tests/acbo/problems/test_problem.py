@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from acbo.named.samples import create_perfect_intervention, create_soft_intervention
 from acbo.problems.problem import (
     gaussian_rule,
     linear_problem,
@@ -29,6 +30,16 @@ def test_means_by_hand():
     np.testing.assert_allclose(problem.expected_outcome({"A": 2}), 0.3 - 3 + 3.2)
     assert problem.optimum.intervention == {"B": -5.0}
     np.testing.assert_allclose(problem.optimum.outcome, 0.3 - 1.5 - 10)
+
+
+def test_intervention_objects_are_read_too():
+    problem = linear_problem("t", triangle())
+    perfect = create_perfect_intervention({"A"}, {"A": 2.0})
+    found = problem.expected_outcome(perfect)
+    assert found == problem.expected_outcome({"A": 2.0})
+    soft = create_soft_intervention({"A"}, shift={"A": 2.0})
+    with pytest.raises(ValueError, match="of a soft intervention is not known"):
+        problem.expected_outcome(soft)
 
 
 def test_a_pair_that_helps_nothing_is_left_out():
