@@ -29,11 +29,10 @@ from jaxtrace.io.cf import (
     only_counts,
     points_east,
     read_rise,
-    read_values,
     read_vertical,
     velocity_variables,
 )
-from jaxtrace.io.dates import Dates, read_dates
+from jaxtrace.io.decoding import Dates, read_dates, read_values
 from jaxtrace.io.geometry import ascending, same_geometry
 from jaxtrace.sphere import (
     EARTH_RADIUS,

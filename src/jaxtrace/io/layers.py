@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from jaxtrace.fields.curved_grid import CurvilinearGrid
-from jaxtrace.io.cf import canonical, read_rise, read_values, read_vertical
+from jaxtrace.io.cf import canonical, read_rise, read_vertical
+from jaxtrace.io.decoding import read_values
 from jaxtrace.io.grid_part import Choices, Part, Sites, dimension_roles
 
 

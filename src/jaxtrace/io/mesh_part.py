@@ -17,9 +17,8 @@ from jaxtrace.io.cf import (
     degrees,
     follows_terrain,
     is_geographic,
-    read_values,
 )
-from jaxtrace.io.dates import Dates, split_units
+from jaxtrace.io.decoding import Dates, read_values, split_units
 from jaxtrace.io.geometry import Cells, gather
 from jaxtrace.io.grid_part import Choices, Part, Sites
 

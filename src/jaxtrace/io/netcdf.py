@@ -23,7 +23,7 @@ from jaxtrace.io.cf import (
     split_vector,
     velocity_variables,
 )
-from jaxtrace.io.dates import Times, count_seconds
+from jaxtrace.io.decoding import Times, count_seconds
 from jaxtrace.io.geometry import Geometry
 from jaxtrace.io.grid_part import Choices, Part
 from jaxtrace.io.layers import LayeredPart, has_layers

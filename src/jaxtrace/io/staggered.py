@@ -19,8 +19,8 @@ from jaxtrace.io.cf import (
     degrees,
     find_positions,
     follows_terrain,
-    read_values,
 )
+from jaxtrace.io.decoding import read_values
 from jaxtrace.io.grid_part import Choices, Part, Sites, dimension_roles
 from jaxtrace.io.layers import join_faces
 from jaxtrace.sphere import RADIAN

@@ -9,9 +9,9 @@ from jaxtrace.fields.interpolation import TensorGrid
 from jaxtrace.io.cf import (
     canonical,
     label_dimensions,
-    read_values,
     velocity_variables,
 )
+from jaxtrace.io.decoding import read_values
 from jaxtrace.io.loader import load_field
 from jaxtrace.io.netcdf import GridSlices
 from jaxtrace.sphere import EARTH_RADIUS, great_circle

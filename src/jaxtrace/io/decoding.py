@@ -1,4 +1,4 @@
-"""Dates of labeled files in any calendar, as seconds since the first of them."""
+"""What labeled files encode: dates in any calendar, and ranges of valid values."""
 
 import re
 from collections.abc import Sequence
@@ -126,3 +126,48 @@ def count_seconds(parts: Sequence[Any]) -> Times:
         whole.append(d.seconds - base)
     words = f"seconds since {start}"
     return Times(np.concatenate(whole), words, words, first.calendar)
+
+
+def _valid_limits(variable: Any) -> list[Any]:
+    """Return the least and the largest valid value, None where it is not stated."""
+    stated = variable.attrs
+    limits: Any = [stated.get("valid_min"), stated.get("valid_max")]
+    given = stated.get("valid_range", limits)
+    if isinstance(given, str):
+        given = re.split(r"[\s,]+", given.strip())
+    limits = list(np.ravel(given))
+    try:
+        limits = [float(x) if isinstance(x, str) else x for x in limits]
+        np.array([0.0 if x is None else x for x in limits], np.float64)
+    except (TypeError, ValueError):
+        limits = []
+    if len(limits) != 2:
+        raise ValueError(
+            f"the valid range of {variable.name!r} is stated as {given!r}: it must be "
+            "two numbers; correct or delete the attribute"
+        )
+    return limits
+
+
+def read_values(variable: Any) -> np.ndarray:
+    """Return the values of a variable, NaN beyond the valid range that it states."""
+    values, limits = np.asarray(variable.values), _valid_limits(variable)
+    if values.dtype.kind != "f" or all(limit is None for limit in limits):
+        return values
+    packing = variable.encoding
+    stored = np.dtype(packing.get("dtype", values.dtype))
+    packed = stored.kind in "iu"
+    scale, offset = packing.get("scale_factor", 1.0), packing.get("add_offset", 0.0)
+    plain = np.array([np.nan if x is None else float(x) for x in limits])
+    ends = (plain * scale + offset)[:: -1 if scale < 0 else 1]
+    kinds = {np.asarray(limit).dtype for limit in limits if limit is not None}
+    if packed and kinds != {stored}:
+        # Limits are packed if they have the type of the packed numbers. Integers of
+        # another type may mean either: then the wider range holds.
+        whole = all(kind.kind in "iu" for kind in kinds)
+        low, high = np.fmin(plain, ends), np.fmax(plain, ends)
+        ends = np.array([low[0], high[1]]) if whole else plain
+    # Rounding is no reason to leave a value out that is a limit itself.
+    slack = abs(scale) / 2 if packed else 1e-6 * np.nanmax(np.abs(ends))
+    wrong = (values < ends[0] - slack) | (values > ends[1] + slack)
+    return np.where(wrong, np.nan, values) if wrong.any() else values
