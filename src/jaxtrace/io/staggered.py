@@ -37,8 +37,8 @@ _PADDING = {"none": "outer", "low": "right", "high": "left", "both": "inner"}
 #: Names of lengths of faces: of those that u and that v goes through.
 _LENGTHS = (("e2u", "e1v"), ("dyG", "dxG"), ("dyCu", "dxCv"))
 
-#: Names of depths between levels: of MITgcm, MOM6 and NEMO.
-_FACES = ("Zp1", "zi", "gdepw_1d")
+#: Names of depths between levels, one more than there are levels: MITgcm, MOM6.
+_FACES = ("Zp1", "zi")
 _STRETCHING = {
     "depth": ("h",),
     "s": ("s_w", "sc_w"),
