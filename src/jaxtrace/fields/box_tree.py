@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Float, Int
 SMALLEST_GROUP, GROUPS = 256, 8  # rows worked on together, and in how many groups
 # Boxes looked at between visits: a test whether any lane still moves reduces over all
 # lanes, so that several looks share one.
-SEEKS = 8
+SEEKS, SEEKS_PER_TEST = 8, 4
 
 Lanes = Any  # a pytree of arrays with one row per query
 
@@ -176,12 +176,30 @@ def traverse(
         node = jnp.where(here & enough, end, node)
         if costly:
             seeking = lambda carry: jnp.any((carry[0] < end) & (carry[1] < 0))
-            return lax.while_loop(seeking, seek, (node, none, lanes))
+            seek_on = in_rounds(seek, SEEKS_PER_TEST)
+            return lax.while_loop(seeking, seek_on, (node, none, lanes))
         return lax.fori_loop(0, SEEKS, lambda _, c: seek(c), (node, none, lanes))
 
     going = lambda carry: jnp.any((carry[0] < end) | (carry[1] >= 0))
     start = (node, none if first is None else first, lanes)
     return lax.while_loop(going, step, start)[2]
+
+
+def in_rounds(work: Callable[[Any], Any], count: int) -> Callable[[Any], Any]:
+    """Return work done several times per round of a loop on a GPU, else once.
+
+    There a test whether any lane goes on costs as much as the work itself. Work must
+    leave lanes alone that are through.
+    """
+    if jax.default_backend() != "gpu":
+        return work
+
+    def several(carry: Any) -> Any:
+        for _ in range(count):
+            carry = work(carry)
+        return carry
+
+    return several
 
 
 def distances(x: Float[Array, "n dim"], boxes: Float[Array, "n corners"]) -> Array:

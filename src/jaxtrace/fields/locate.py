@@ -18,6 +18,7 @@ from jaxtrace.fields.box_tree import (
     Tree,
     build_parts,
     in_groups,
+    in_rounds,
     rows,
     select,
     traverse,
@@ -47,6 +48,7 @@ from jaxtrace.fields.topology import Mesh, coincident, corner_places
 
 NOWHERE = np.iinfo(np.int32).min  # what is remembered where nothing is known
 HOPS = 12  # cells a walk may pass before the tree is asked
+HOPS_PER_TEST = 3  # which HOPS is a multiple of
 
 Places = Float[Array, "n dim"]
 Kept = Float[Array, "n kept"]
@@ -282,7 +284,7 @@ def walk(
         return jnp.where(moving, onward, cell), found, moving, hops + 1
 
     start = (cell, jnp.zeros_like(active), active, jnp.zeros((), np.int32))
-    cell, found, _, _ = lax.while_loop(going, hop, start)
+    cell, found, _, _ = lax.while_loop(going, in_rounds(hop, HOPS_PER_TEST), start)
     return cell, found
 
 
