@@ -169,19 +169,15 @@ def host_swirl(x, t):
 
 
 def swirl_at(t):
-    return np.stack(
-        [-SOME_PLACES[:, 1], SOME_PLACES[:, 0], 0 * SOME_PLACES[:, 0]], 1
-    ) * (1 + t)
+    x, y = SOME_PLACES[:, 0], SOME_PLACES[:, 1]
+    return np.stack([-y, x, 0 * x], 1) * (1 + t)
 
 
 def test_a_jax_function_is_compiled_and_gains_a_third_component():
     field = as_field(swirl)
     assert type(field) is FunctionField
-    assert np.allclose(
-        field.sample_at_positions(SOME_PLACES, 0.5),
-        swirl_at(0.5),
-        atol=1e-6,
-    )
+    found = field.sample_at_positions(SOME_PLACES, 0.5)
+    assert np.allclose(found, swirl_at(0.5), atol=1e-6)
 
 
 def test_a_numpy_function_is_called_on_the_host_with_one_warning():
@@ -190,11 +186,6 @@ def test_a_numpy_function_is_called_on_the_host_with_one_warning():
     assert type(field) is HostField
     found = jax.jit(lambda x: field.sample_at_positions(x, 0.5))(SOME_PLACES)
     assert np.allclose(found, swirl_at(0.5), atol=1e-6)
-
-
-def test_fields_of_ours_are_themselves():
-    flow = Rotation()
-    assert as_field(flow) is flow
 
 
 class Foreign:
@@ -224,15 +215,16 @@ def test_foreign_fields_answer_by_the_fullest_call_they_have():
 
 def test_the_same_steady_field_is_the_same_program():
     steady = Steady()
-    one, two, other = (
-        cast(FunctionField, as_field(x)).function for x in (steady, steady, Steady())
-    )
+    fields = [cast(FunctionField, as_field(x)) for x in (steady, steady, Steady())]
+    one, two, other = (field.function for field in fields)
     assert one == two
     assert hash(one) == hash(two)
     assert one != other
 
 
-def test_what_is_no_field_is_refused():
+def test_fields_of_ours_are_themselves_and_what_is_no_field_is_refused():
+    flow = Rotation()
+    assert as_field(flow) is flow
     with pytest.raises(TypeError, match="ndarray is not a field"):
         as_field(np.zeros(3))
 

@@ -7,11 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jaxtrace.fields.clock import make_clock
-from jaxtrace.fields.interpolation import (
-    choose_scheme,
-    fills,
-    find_tensor_grid,
-)
+from jaxtrace.fields.interpolation import choose_scheme, fills, find_tensor_grid
 from jaxtrace.fields.topology import Elements
 from trace_meshes import SIX, TWO, lattice, plane_lattice, quadratic, split
 from trace_series import cloud, grid_points, growing, linear, places, tetra_mesh
@@ -135,7 +131,7 @@ def grids(draw, least=1):
 
 
 @given(grids(), st.sampled_from([np.float32, np.float64]))
-@settings(max_examples=150)
+@settings(max_examples=40)
 def test_any_grid_is_found_in_any_order(grid, dtype):
     axes, rng = grid
     axes = [axis.astype(dtype) for axis in axes]
@@ -153,7 +149,7 @@ def test_any_grid_is_found_in_any_order(grid, dtype):
 
 
 @given(grids(least=2))
-@settings(max_examples=100)
+@settings(max_examples=40)
 def test_rounding_of_each_coordinate_does_not_hide_a_grid(grid):
     axes, rng = grid
     points = points_of(axes)
@@ -166,7 +162,7 @@ def test_rounding_of_each_coordinate_does_not_hide_a_grid(grid):
 
 
 @given(grids(least=2), st.sampled_from(["missing", "extra", "double", "jitter"]))
-@settings(max_examples=150)
+@settings(max_examples=40)
 def test_what_is_not_quite_a_grid_is_none(grid, fault):
     axes, rng = grid
     points = points_of(axes)
