@@ -213,9 +213,14 @@ def _on_grid(grid: TensorGrid, outside: str | None) -> Scheme:
         return values.reshape(values.shape[0], *shape, 3)
 
     def build(values: Values, clock: Clock) -> Any:
-        rules = {"radius": grid.radius, "land": grid.land, "shore": grid.shore}
         return make_grid_field(
-            ordered(values), grid.axes, clock, outside=outside, **rules
+            ordered(values),
+            grid.axes,
+            clock,
+            outside=outside,
+            radius=grid.radius,
+            land=grid.land,
+            shore=grid.shore,
         )
 
     def unpack(stored: Array) -> Array:

@@ -29,8 +29,6 @@ PATIENT_STEPS = 16
 REACH = 1.5  # coordinates beyond this say no more than that the place is far away
 FACTORS = ((0, 1), (1, 2), (2, 0), (0, 1, 2))  # the coordinates of each product term
 
-_multiply = functools.partial(functools.reduce, operator.mul)
-
 
 class Records(eqx.Module):
     """One row per cell: a corner, the inverse map about it, tolerance, products.
@@ -222,11 +220,11 @@ def _products(
     records: Records, local: Local, p: Values
 ) -> list[tuple[Array, dict[int, Array]]]:
     """Return product terms, each with its slopes along the coordinates it has."""
+    product = lambda some: functools.reduce(operator.mul, [p[i] for i in some])
     found = []
     for index in records.products:
         of = FACTORS[index]
-        term = _multiply(p[i] for i in of)
-        slopes = {k: _multiply(p[i] for i in of if i != k) for k in of}
+        term, slopes = product(of), {k: product(i for i in of if i != k) for k in of}
         if index == 0 and "pyramid" in records.kinds:
             term, slopes = _over_height(records, local, p, term, slopes)
         found.append((term, slopes))
