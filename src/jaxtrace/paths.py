@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from jaxrig.memory import MIB
 from jaxtrace.sphere import EARTH_RADIUS, SPHERICAL, course
 from jaxtrace.types import ExitRecord, PathRecord
 
@@ -211,9 +212,6 @@ def _whole_periods(
     return np.where(period > 0, np.round(vectors / np.where(period > 0, period, 1)), 0)
 
 
-BYTES_PER_MB = 1024**2
-
-
 def displacements(record: PathRecord) -> Float[np.ndarray, " particles"]:
     """Return the distance from start to end of each slot's latest life, or NaN."""
     lives = latest_lives(record)
@@ -284,17 +282,13 @@ def memory_mb(record: PathRecord) -> float:
     arrays = [record.positions, record.times, record.velocities, record.alive]
     if any(record.generation.strides):  # else one broadcast zero
         arrays.append(record.generation)
-    return sum(array.nbytes for array in arrays if array is not None) / BYTES_PER_MB
+    return sum(array.nbytes for array in arrays if array is not None) / MIB
 
 
 def summarize(values: Float[np.ndarray, "*shape"]) -> dict[str, float]:
     """Return mean, standard deviation and extremes of finite values, or NaN."""
-    finite = values[np.isfinite(values)]
+    finite, names = values[np.isfinite(values)], ("mean", "std", "min", "max")
     if not finite.size:
-        return dict.fromkeys(("mean", "std", "min", "max"), float("nan"))
-    return {
-        "mean": float(finite.mean(dtype=np.float64)),
-        "std": float(finite.std(dtype=np.float64)),
-        "min": float(finite.min()),
-        "max": float(finite.max()),
-    }
+        return dict.fromkeys(names, float("nan"))
+    wide = finite.astype(np.float64)
+    return {name: float(getattr(wide, name)()) for name in names}

@@ -15,18 +15,17 @@ GIB = 1024**3
 DTYPES = ("float32", "float64")
 
 
-def name_or_names(value: Any, name: str) -> str | tuple[str, ...]:
-    """Read the name of an array, or those of two or three components."""
-    if isinstance(value, list | tuple) and len(value) in (2, 3):
-        return tuple(text(one, name) for one in value)
-    return text(value, name)
-
-
 def text_or_texts(value: Any, name: str) -> str | tuple[str, ...]:
     """Read one text, or a list of them."""
     if isinstance(value, list | tuple) and value:
         return tuple(text(one, name) for one in value)
     return text(value, name)
+
+
+def name_or_names(value: Any, name: str) -> str | tuple[str, ...]:
+    """Read the name of an array, or those of two or three components."""
+    several = isinstance(value, list | tuple) and len(value) in (2, 3)
+    return (text_or_texts if several else text)(value, name)
 
 
 def percent(value: Any, name: str) -> float:

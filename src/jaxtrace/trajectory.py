@@ -170,11 +170,6 @@ class Trajectory(Shown):
         return float(self.times[-1] - self.times[0]) if self.T > 1 else 0.0
 
     @property
-    def residence_time(self) -> Float[np.ndarray, " particles"]:
-        """Return how long each slot's first particle was inside, NaN if it still is."""
-        return paths.first_residence(self)
-
-    @property
     def dt_mean(self) -> float:
         """Return mean time between frames."""
         return self.duration / (self.T - 1) if self.T > 1 else 0.0
@@ -227,25 +222,12 @@ class Trajectory(Shown):
             {name: pick(values) for name, values in self.variables.items()},
         )
 
-    def compute_displacement(self) -> Float[np.ndarray, " particles"]:
-        """Return distance from start to end of each slot's latest life."""
-        return paths.displacements(self)
-
-    def compute_path_length(self) -> Float[np.ndarray, " particles"]:
-        """Return length of each slot's path, summed over its lives."""
-        return paths.path_lengths(self)
-
-    def compute_speeds(self) -> Float[np.ndarray, "steps particles"]:
-        """Return the recorded speed of each interval, else length over time."""
-        return paths.speeds(self)
-
-    def memory_usage_mb(self) -> float:
-        """Return host memory held by the arrays of all frames, in MiB."""
-        return paths.memory_mb(self)
-
-    def get_bounds(self) -> tuple[Float[np.ndarray, "3"], Float[np.ndarray, "3"]]:
-        """Return the box around all alive particles, NaN if none."""
-        return paths.bounds(self)
+    residence_time = property(paths.first_residence)
+    compute_displacement = paths.displacements
+    compute_path_length = paths.path_lengths
+    compute_speeds = paths.speeds
+    memory_usage_mb = paths.memory_mb
+    get_bounds = paths.bounds
 
 
 # Clocks agree when they differ by less than this part of a frame interval.
@@ -265,12 +247,11 @@ def merge_trajectories(
     if not trajectories:
         raise ValueError("there is nothing to merge: give at least one trajectory")
     one, *others = (paths.read_period(part.metadata) for part in trajectories)
-    for two in others:
-        if not np.array_equal(one, two):
-            raise ValueError(
-                f"periods {one} and {two} differ: paths of different domains do not "
-                "merge"
-            )
+    if odd := [two for two in others if not np.array_equal(one, two)]:
+        raise ValueError(
+            f"periods {one} and {odd[0]} differ: paths of different domains do not "
+            "merge"
+        )
     merged = (_join_frames if axis == "time" else _join_particles)(trajectories)
     merged.metadata |= {"merged_axis": axis, "merged_count": len(trajectories)}
     return merged
@@ -296,8 +277,7 @@ def _join_frames(parts: Sequence[Trajectory]) -> Trajectory:
         status = np.where(after.alive.any(axis=0), after.status, status)
         exit_time = np.where(np.isnan(after.exit_time), exit_time, after.exit_time)
     times = np.concatenate([part.times for part in kept])
-    generation = np.concatenate(generations)
-    return _joined(kept, 0, times, generation, status, exit_time)
+    return _joined(kept, 0, times, generations, status, exit_time)
 
 
 def _begins_where_ended(before: Trajectory, after: Trajectory) -> bool:
@@ -308,17 +288,15 @@ def _begins_where_ended(before: Trajectory, after: Trajectory) -> bool:
 
 def _join_particles(parts: Sequence[Trajectory]) -> Trajectory:
     first = parts[0]
+    allowed = CLOCK_AGREEMENT * abs(first.dt_mean)
     for part in parts[1:]:
-        allowed = CLOCK_AGREEMENT * abs(first.dt_mean)
-        if (
-            part.T != first.T
-            or np.abs(part.times - first.times).max(initial=0) > allowed
-        ):
+        same = part.T == first.T
+        if not same or np.abs(part.times - first.times).max(initial=0) > allowed:
             raise ValueError(
                 f"the parts have {first.T} and {part.T} frames or different times: "
                 "parts merged along particles must share their frames"
             )
-    generation = np.concatenate([part.generation for part in parts], axis=1)
+    generation = [part.generation for part in parts]
     status = np.concatenate([part.status for part in parts])
     exit_time = np.concatenate([part.exit_time for part in parts])
     return _joined(parts, 1, first.times, generation, status, exit_time)
@@ -328,7 +306,7 @@ def _joined(
     parts: Sequence[Trajectory],
     axis: int,
     times: np.ndarray,
-    generation: np.ndarray,
+    generation: Sequence[np.ndarray],
     status: np.ndarray,
     exit_time: np.ndarray,
 ) -> Trajectory:
@@ -342,7 +320,7 @@ def _joined(
         join(part.velocities for part in parts) if moving else None,
         parts[0].metadata,
         join(part.alive for part in parts),
-        generation,
+        join(generation),
         status,
         exit_time,
         {name: join(part.variables[name] for part in parts) for name in shared},

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jaxtrace.bounds import box_bounds
@@ -75,6 +75,7 @@ def test_what_is_wrong_is_said(bounds, words):
     st.lists(st.floats(0, 1e6), min_size=3, max_size=3),
     st.floats(1e-12, 1e12),
 )
+@settings(max_examples=25)
 def test_boxes_of_any_scale(lo, size, scale):
     lower = np.array(lo) * scale
     upper = lower + np.array(size) * scale

@@ -5,17 +5,7 @@ import pytest
 from scipy.spatial import Delaunay
 
 import jaxtrace as jt
-from trace_meshes import (
-    FACES,
-    SIX,
-    TWO,
-    flat,
-    lattice,
-    mixed,
-    pyramids,
-    split,
-    warp,
-)
+from trace_meshes import FACES, SIX, TWO, flat, lattice, mixed, pyramids, split, warp
 from trace_series import linear
 
 pytestmark = pytest.mark.slow  # compiles programs of its own

@@ -66,7 +66,7 @@ def seeds():
 def run(name, output=None, resume=False, **options):
     field, boundary = CASES[name]
     tracker = jt.create_tracker(
-        "rk2",
+        options.pop("integrator", "rk2"),
         field(),
         boundary(),
         motion=tracking.Diffusion(0.02),
@@ -90,12 +90,11 @@ SPLITS: list[dict[str, Any]] = [{"batch_size": b} for b in (500, COUNT, 7)]
 SPLITS += [{"devices": 8}, {"devices": 8, "batch_size": 2}]
 
 
-@pytest.mark.parametrize("name", ["grid, uniform inlet"])
-def test_devices_change_nothing(name):
-    expected = run(name)
-    assert_same(run(name, devices=8), expected)
-    if "inlet" in name:
-        assert expected.generation[-1].max() >= 1
+def test_devices_change_nothing():
+    name, one_stage = "grid, uniform inlet", {"integrator": "euler"}
+    expected = run(name, **one_stage)
+    assert_same(run(name, devices=3, **one_stage), expected)
+    assert expected.generation[-1].max() >= 1
 
 
 @pytest.mark.bitwise

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jaxtrace import paths
@@ -40,6 +40,7 @@ def naive_lives(record):
 
 
 @given(st.integers(0, 1000))
+@settings(max_examples=25)
 def test_lives_are_runs_of_one_generation(seed):
     record = random_record(seed)
     expected = naive_lives(record)
@@ -52,6 +53,7 @@ def test_lives_are_runs_of_one_generation(seed):
 
 
 @given(st.integers(0, 1000))
+@settings(max_examples=25)
 def test_seeded_frames_end_with_the_first_life_of_frame_zero(seed):
     record = random_record(seed)
     expected = np.zeros(record.alive.shape, bool)
@@ -90,12 +92,8 @@ def test_a_life_starts_where_it_was_recorded():
 
 
 def test_chosen_points_equal_the_whole_unwrapped_record(monkeypatch):
-    record = uniform(
-        [1, 2, 3],
-        np.random.default_rng(0).random((7, 3)),
-        np.arange(9.0) / 9,
-        (1, 1, 1),
-    )
+    seeds = np.random.default_rng(0).random((7, 3))
+    record = uniform([1, 2, 3], seeds, np.arange(9.0) / 9, (1, 1, 1))
     monkeypatch.setattr(paths, "BLOCK_POSITIONS", 20)
     particles, frames = np.array([6, 0, 3, 3]), np.array([8, 0, 4, 7])
     np.testing.assert_array_equal(
@@ -105,6 +103,7 @@ def test_chosen_points_equal_the_whole_unwrapped_record(monkeypatch):
 
 
 @given(st.integers(1, 50), st.integers(0, 40))
+@settings(max_examples=25)
 def test_blocks_cover_every_column_once(frames, count):
     covered = [
         i for block in paths.column_blocks(frames, count) for i in range(count)[block]
@@ -112,16 +111,12 @@ def test_blocks_cover_every_column_once(frames, count):
     assert covered == list(range(count))
 
 
-@pytest.mark.parametrize("period", [(1, 2), (1, 2, 0), None])
-def test_periods_are_three_lengths(period):
-    expected = [0, 0, 0] if period is None else [1, 2, 0]
-    np.testing.assert_array_equal(paths.read_period({"period": period}), expected)
-
-
-@pytest.mark.parametrize("period", [(1,), (1, -2, 0), (1, np.nan, 0), 3.0])
-def test_other_periods_are_refused(period):
-    with pytest.raises(ValueError, match="period"):
-        paths.read_period({"period": period})
+def test_periods_are_three_lengths():
+    for period, expected in (((1, 2), (1, 2, 0)), ((1, 2, 0),) * 2, (None, (0, 0, 0))):
+        np.testing.assert_array_equal(paths.read_period({"period": period}), expected)
+    for period in ((1,), (1, -2, 0), (1, np.nan, 0), 3.0):
+        with pytest.raises(ValueError, match="period"):
+            paths.read_period({"period": period})
 
 
 def test_minimum_image_is_the_shortest():
@@ -134,12 +129,8 @@ def test_minimum_image_is_the_shortest():
 
 def test_exit_times_between_frames_are_used_and_others_are_not():
     alive = np.array([[True] * 3, [True] * 3, [False] * 3, [False] * 3])
-    record = Trajectory(
-        np.zeros((4, 3, 3)),
-        np.arange(4.0),
-        alive=alive,
-        exit_time=[1.25, np.nan, 3.5],
-    )
+    exits = {"alive": alive, "exit_time": [1.25, np.nan, 3.5]}
+    record = Trajectory(np.zeros((4, 3, 3)), np.arange(4.0), **exits)
     np.testing.assert_array_equal(paths.first_residence(record), [1.25, 2, 2])
 
 
@@ -212,12 +203,9 @@ def test_recorded_velocities_give_the_speed_at_the_start_of_an_interval():
     np.testing.assert_array_equal(paths.speeds(record), [[1, 2], [3, np.nan]])
 
 
-def test_backward_tracking_has_positive_speeds():
+def test_backward_tracking_has_positive_speeds_and_a_repeated_time_none():
     record = uniform([2, 0, 0], SEEDS, np.linspace(1, 0, 11))
     np.testing.assert_allclose(paths.speeds(record), 2)
-
-
-def test_a_repeated_time_gives_no_speed():
     record = Trajectory(np.arange(9.0).reshape(3, 1, 3), [0.0, 0.0, 1.0])
     np.testing.assert_array_equal(np.isnan(paths.speeds(record)), [[True], [False]])
 

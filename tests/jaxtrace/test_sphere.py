@@ -27,14 +27,7 @@ DAY = 86400.0
 PERIOD = 12 * DAY
 SPEED = 2 * np.pi * EARTH_RADIUS / PERIOD
 SEEDS = np.array(
-    [
-        [0, 0, 0],
-        [170, 30, 0],
-        [-100, -60, 0],
-        [45, 88, 0],
-        [0, 90, 0],
-        [3, -89.99, -5.0],
-    ]
+    [[0, 0, 0], [170, 30, 0], [-100, -60, 0], [45, 88, 0], [0, 90, 0], [3, -89.99, -5]]
 )
 
 
@@ -226,13 +219,14 @@ def grid(shift=0.0, roll=0, lat=LATITUDES, lon=LONGITUDES):
 def test_a_grid_closes_by_itself_and_is_held_to_the_poles(double):
     times = np.linspace(0, PERIOD, 2)
     seeds = np.array([[10.0, 40.0, 0.0], [0.0, 1.0, 0.0], [200.0, -30.0, 0.0]])
-    plain = run(grid(), seeds, times, substeps=96)
+    steps = {"substeps": 192, "integrator": "rk2"}
+    plain = run(grid(), seeds, times, **steps)
     ends = np.asarray(plain.positions)[-1]
     # Second order in the spacing: 4.6 km at 2 degrees, so 29 km at 5.
     assert great_circle(ends, seeds).max() < 60e3
     assert (np.asarray(plain.final.status) == ParticleStatus.ACTIVE).all()
     for other in (grid(shift=360.0), grid(roll=17)):
-        moved = np.asarray(run(other, seeds, times, substeps=96).positions)[-1]
+        moved = np.asarray(run(other, seeds, times, **steps).positions)[-1]
         assert great_circle(moved, ends).max() < 1e-3
         west = float(other.grid_x[0])
         assert ((moved[:, 0] >= west) & (moved[:, 0] < west + 360)).all()
@@ -241,24 +235,18 @@ def test_a_grid_closes_by_itself_and_is_held_to_the_poles(double):
 def test_who_leaves_a_region_is_absorbed():
     region = grid(lat=np.arange(-20.0, 21, 5), lon=np.arange(340.0, 381, 5))
     seeds = np.array([[0.0, 15.0, 0.0], [15.0, 18.0, 0.0], [-100.0, 0.0, 0.0]])
-    final = run(
-        region, np.float32(seeds), np.linspace(0, 6 * DAY, 3), substeps=24
-    ).final
+    steps = {"substeps": 24, "integrator": "euler"}
+    final = run(region, np.float32(seeds), np.linspace(0, 6 * DAY, 3), **steps).final
     assert final.status.tolist() == [ParticleStatus.ABSORBED] * 3
     assert region.contains(seeds).tolist() == [True, True, False]
     assert 260 < float(final.positions[2, 0]) < 261
 
 
 def test_particles_stay_below_the_surface():
-    level = StructuredGridSampler(
-        np.ones((4, 3, 3, 3)),
-        [0, 1, 2, 3],
-        [0, 1, 2],
-        [-25, -15, -5],
-        geometry="sphere",
-    )
+    axes = [0, 1, 2, 3], [0, 1, 2], [-25, -15, -5]
+    level = StructuredGridSampler(np.ones((4, 3, 3, 3)), *axes, geometry="sphere")
     seeds = np.array([[0.5, 0.5, -3.0]], np.float32)
-    paths = run(level, seeds, np.array([0.0, 10.0]), substeps=10)
+    paths = run(level, seeds, np.array([0.0, 10.0]), substeps=10, integrator="euler")
     assert paths.positions[-1, 0, 2] == 0
     assert paths.final.status.tolist() == [ParticleStatus.ACTIVE]
 
@@ -297,10 +285,8 @@ def test_brownian_motion_and_seeds_per_area():
     seeds = np.repeat([[10.0, 20.0, 0.0], [0.0, 89.0, 0.0]], 3000, 0)
     spread = 0.6  # 2 K t / R^2
     walk = Diffusion([EARTH_RADIUS**2 * spread / 2] * 2 + [0.0])
-    found = simulate(
-        still, seeds.astype(np.float32), [0.0, 1.0], substeps=60, motion=walk
-    )
-
+    steps = {"substeps": 60, "motion": walk, "integrator": "euler"}
+    found = simulate(still, seeds.astype(np.float32), [0.0, 1.0], **steps)
     ends = np.asarray(found.positions[-1], np.float64)
     turned = (unit(ends) * unit(seeds)).sum(1).reshape(2, -1)
     error = turned.std(1) / np.sqrt(3000)

@@ -27,13 +27,7 @@ from jaxtrace.fields.mesh import (
     place_values,
     prepare_mesh,
 )
-from jaxtrace.fields.topology import (
-    Elements,
-    Mesh,
-    check_points,
-    coincident,
-    make_mesh,
-)
+from jaxtrace.fields.topology import Elements, Mesh, check_points, coincident, make_mesh
 from jaxtrace.types import check_choice
 
 Positions = Float[Array, "n 3"]

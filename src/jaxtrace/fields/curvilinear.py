@@ -6,7 +6,7 @@ linear across the cell (Delandmeter and van Sebille, 2019), so that a closed fac
 nothing pass and a flow without divergence has none inside cells.
 """
 
-from typing import Any, cast
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -18,13 +18,7 @@ from jaxtrace.fields.base import CellHint, Corner
 from jaxtrace.fields.clock import Clock, Instant, make_clock
 from jaxtrace.fields.coast import land_cells, slide_vectors
 from jaxtrace.fields.curved_grid import CurvilinearGrid, pack_curvilinear
-from jaxtrace.fields.grid import (
-    Axis,
-    Shore,
-    TableField,
-    hold_levels,
-    make_axis,
-)
+from jaxtrace.fields.grid import Axis, TableField, hold_levels, make_axis
 from jaxtrace.fields.quads import (
     EDGE,
     NOWHERE,
@@ -57,7 +51,7 @@ class CurvilinearField(TableField):
     box: Float[np.ndarray, "2 3"]
     sphere: Sphere | None = None  # type: ignore[override]
     land: Bool[Array | np.ndarray, " places"] | None = None  # cells
-    shore: Shore = eqx.field(static=True, default="beach")  # type: ignore[override]
+    shore: str = eqx.field(static=True, default="beach")  # type: ignore[override]
     #: Values are along three axes in space, then upward; else as they are given.
     vectors: bool = eqx.field(static=True, default=False)
     depth: Float[Array | np.ndarray, " places"] | None = None
@@ -297,8 +291,7 @@ def make_curvilinear_field(
         values = values[None]
     clock = make_clock(times, slices=len(values))
     dtype = dtypes.canonicalize_dtype(values.dtype if dtype is None else dtype)
-    levels, top = make_axis(grid.z, "z", "clamp"), np.inf
-    between = grid.faces or grid.layered
+    levels, between = make_axis(grid.z, "z", "clamp"), grid.faces or grid.layered
     if between or grid.terrain is not None:
         # Nothing passes the lowest and the highest face, so that nobody is beyond.
         top = grid.z[-1] if between and grid.z.size > 1 else np.inf
@@ -313,10 +306,11 @@ def make_curvilinear_field(
         quads = make_quads(grid.corners, dtype, grid.radius is None)
     if grid.faces:
         quads = _close_rim(quads, table, grid)
-    land, terrain = _land_of_cells(grid), grid.terrain
-    depth = None
-    if terrain is not None:
-        depth = np.nan_to_num(terrain.depth, nan=1.0).reshape(-1)
+    land, depth, stretching = _land_of_cells(grid), None, None
+    if grid.terrain is not None:
+        depth = np.nan_to_num(grid.terrain.depth, nan=1.0).reshape(-1)
+        stretching = grid.terrain.stretching
+    closed = np.asarray(quads.neighbors).reshape(-1, SIDES)[:, :3] == WALL
     parts = (
         jnp.asarray(table),
         quads,
@@ -325,20 +319,17 @@ def make_curvilinear_field(
         np.stack(grid.bounds()),
         grid.sphere(top),
         None if land is None else jnp.asarray(land.reshape(-1)),
-        cast(Shore, grid.shore),
+        grid.shore,
         grid.vectors,
         depth,
-        None if terrain is None else terrain.stretching,
-        bool((np.asarray(quads.neighbors).reshape(-1, SIDES)[:, :3] == WALL).any())
-        and grid.triangles is not None,
+        stretching,
+        grid.triangles is not None and bool(closed.any()),
         grid.layered,
     )
     return StaggeredField(*parts) if grid.faces else CurvilinearField(*parts)
 
 
-def _land_of_cells(
-    grid: CurvilinearGrid,
-) -> Bool[np.ndarray, "..."] | None:
+def _land_of_cells(grid: CurvilinearGrid) -> Bool[np.ndarray, "..."] | None:
     """Return which cells are land: those given, or those without a corner at sea."""
     if grid.land is None or grid.faces:
         return grid.land

@@ -5,8 +5,8 @@ arrays that the compiler fuses into one loop over particles.
 """
 
 import itertools
-from collections.abc import Sequence
-from typing import Any, Literal, cast, get_args
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -27,10 +27,8 @@ from jaxtrace.sphere import (
 )
 from jaxtrace.types import check_choice
 
-Outside = Literal["clamp", "zero", "nan", "periodic", "extrapolate"]
-OUTSIDE = get_args(Outside)
-Shore = Literal["beach", "slide", "reflect", "previous", "absorb", "free"]
-SHORES = get_args(Shore)
+OUTSIDE = ("clamp", "zero", "nan", "periodic", "extrapolate")
+SHORES = ("beach", "slide", "reflect", "previous", "absorb", "free")
 SHORE_ALIASES = {"stop": "beach", "unbeach": "slide"}
 
 # Up to so many nodes per particle slices are blended whole: on two cores the two ways
@@ -55,7 +53,7 @@ class Axis(eqx.Module):
     even: bool = eqx.field(static=True)
 
     def place(
-        self, x: Float[Array, " n"], outside: Outside
+        self, x: Float[Array, " n"], outside: str
     ) -> tuple[Int[Array, " n"], Float[Array, " n"]]:
         """Return the interval of each coordinate and the fraction into it."""
         count = self.nodes.shape[0]
@@ -137,10 +135,10 @@ class GridField(TableField):
     values: Float[Array, "slices 3 nodes"]
     axes: tuple[Axis, Axis, Axis]
     clock: Clock
-    outside: Outside = eqx.field(static=True, default="clamp")
+    outside: str = eqx.field(static=True, default="clamp")
     sphere: Sphere | None = None  # type: ignore[override]
     land: Bool[Array | np.ndarray, " nodes"] | None = None  # cells, by lowest corner
-    shore: Shore = eqx.field(static=True, default="beach")  # type: ignore[override]
+    shore: str = eqx.field(static=True, default="beach")  # type: ignore[override]
     walls: UInt8[Array | np.ndarray, " nodes"] | None = None  # faces that are land
     slip: float = eqx.field(static=True, default=0.0)
 
@@ -164,24 +162,27 @@ class GridField(TableField):
         self, positions: Float[Array, "n 3"], instant: Instant, cell_hint: CellHint
     ) -> tuple[Float[Array, "n 3"], CellHint]:
         """Return trilinear in space, blended in time."""
-        dtype = self.values.dtype
-        placed = self._place(positions)
-        (i, x), (j, y), (k, z) = [(n, f.astype(dtype)) for n, f in placed]
+        columns = self._columns(positions)
+        (i, x), (j, y), (k, z) = (axis.place(x, self.outside) for axis, x in columns)
+        x, y, z = (share.astype(self.values.dtype) for share in (x, y, z))
         _, ny, nz = self.shape
         # Unsigned: JAX would test each of 48 signed indices for being negative.
         base = ((i * ny + j) * nz + k).astype(np.uint32)
         strides = (ny * nz, nz, 1)
         steps = [0 if n == 1 else s for n, s in zip(self.shape, strides, strict=True)]
         offsets = [sum(p) for p in itertools.product(*((0, s) for s in steps))]
-        columns = []
+        parts = []
         for c in range(3):
             corners = self._load(c, [base + o for o in offsets], instant)
             if self.walls is not None:
                 faces = jnp.asarray(self.walls).at[base].get(mode="promise_in_bounds")
                 corners = slide_corners(corners, c, faces, self.slip, self.shape)
-            columns.append(trilinear(corners, x, y, z))
-        found = jnp.stack(columns, 1)
-        return self._beyond(positions, found.astype(positions.dtype)), cell_hint
+            parts.append(trilinear(corners, x, y, z))
+        found = jnp.stack(parts, 1).astype(positions.dtype)
+        if self.outside in ("zero", "nan"):
+            fill = jnp.asarray(0.0 if self.outside == "zero" else np.nan, found.dtype)
+            found = jnp.where(self.inside(positions, ())[:, None], found, fill)
+        return found, cell_hint
 
     def inside(
         self, positions: Float[Array, "n 3"], cell_hint: CellHint
@@ -190,8 +191,7 @@ class GridField(TableField):
         del cell_hint
         if self.outside == "periodic":
             return jnp.ones(positions.shape[0], bool)
-        columns = zip(self.axes, self._columns(positions), strict=True)
-        held = [axis.holds(x) for axis, x in columns]
+        held = [axis.holds(x) for axis, x in self._columns(positions)]
         return held[0] & held[1] & held[2]
 
     def order(
@@ -199,7 +199,8 @@ class GridField(TableField):
     ) -> Int[Array, " n"] | None:
         """Return the number of each position's cell."""
         del cell_hint
-        i, j, k = (index for index, _ in self._place(positions))
+        columns = self._columns(positions)
+        i, j, k = (axis.place(x, self.outside)[0] for axis, x in columns)
         return (i * self.shape[1] + j) * self.shape[2] + k
 
     def on_land(
@@ -211,24 +212,13 @@ class GridField(TableField):
             return None
         return jnp.asarray(self.land).at[self.order(positions, ())].get(mode="clip")
 
-    def _columns(self, positions: Float[Array, "n 3"]) -> list[Float[Array, " n"]]:
-        columns = [positions[:, c] for c in range(3)]
-        if self.sphere is not None:
-            columns[0] = self.sphere.wrap(columns[0])
-        return columns
-
-    def _place(
+    def _columns(
         self, positions: Float[Array, "n 3"]
-    ) -> list[tuple[Int[Array, " n"], Float[Array, " n"]]]:
-        """Return the interval along each axis and the fraction into it."""
-        columns = zip(self.axes, self._columns(positions), strict=True)
-        return [axis.place(x, self.outside) for axis, x in columns]
-
-    def _beyond(self, positions: Array, found: Array) -> Array:
-        if self.outside not in ("zero", "nan"):
-            return found
-        fill = jnp.asarray(0.0 if self.outside == "zero" else jnp.nan, found.dtype)
-        return jnp.where(self.inside(positions, ())[:, None], found, fill)
+    ) -> Iterator[tuple[Axis, Float[Array, " n"]]]:
+        """Return each axis and the coordinates along it."""
+        x, y, z = (positions[:, c] for c in range(3))
+        x = x if self.sphere is None else self.sphere.wrap(x)
+        return zip(self.axes, (x, y, z), strict=True)
 
 
 def trilinear(q: Sequence[Array], x: Array, y: Array, z: Array) -> Array:
@@ -277,14 +267,13 @@ def make_grid_field(
             f"{table.shape[0]} slices of {table.shape[2]} nodes exceed 32-bit "
             "indices: stream the slices, or load fewer"
         )
-    rule = cast(Outside, outside)
-    axes = (made[0], made[1], made[2])
     cells = None
     if land is not None:
-        sizes = [axis.nodes.size for axis in axes]
+        sizes = [axis.nodes.size for axis in made]
         cells = jnp.asarray(land_cells(land, sizes).ravel())
+    x, y, z = made
     table = jnp.asarray(table, dtype)
-    return GridField(table, axes, clock, rule, sphere, cells, cast(Shore, shore))
+    return GridField(table, (x, y, z), clock, outside, sphere, cells, shore)
 
 
 def _wrap_round(

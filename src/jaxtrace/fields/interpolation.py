@@ -4,12 +4,11 @@ A scheme is chosen once from the nodes; it makes the frozen field of any values 
 and gives them back in the order of the nodes.
 """
 
-import abc
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import equinox as eqx
@@ -102,62 +101,43 @@ def find_tensor_grid(points: Float[np.ndarray, "points 3"]) -> TensorGrid | None
     Coordinates may be off by rounding, be it that of single precision or of arithmetic
     with the largest coordinate, but not by more.
     """
-    if points.shape[0] == 0 or not np.all(np.isfinite(points)):
+    if not len(points) or not np.all(np.isfinite(points)):
         return None
     order = np.argsort(points, axis=0)
     ranked = np.take_along_axis(points, order, axis=0).astype(np.float64)
-    for slack in _slacks(points):
-        found = [_groups(ranked[:, c], slack[c]) for c in range(3)]
-        if any(steps is None for steps in found):
-            continue
-        starts = [np.asarray(steps) for steps in found]
-        lattice = _assemble(ranked, order, starts)
-        if lattice is not None:
-            return lattice
+    size = np.abs(points).max(0).astype(np.float64)
+    own = np.finfo(points.dtype).eps
+    single = max(own, np.finfo(np.float32).eps)
+    # How far equal coordinates may be apart, strictest first.
+    for room in (own * size, single * size, np.full(3, single * size.max())):
+        found = _read_axes(ranked, order, ROUNDINGS * room)
+        if found is not None:
+            return found
     return None
 
 
-def _slacks(points: np.ndarray) -> list[Float[np.ndarray, " 3"]]:
-    """Return how far equal coordinates may be apart, strictest first."""
-    size = np.abs(points).max(0).astype(np.float64)
-    own, single = np.finfo(points.dtype).eps, np.finfo(np.float32).eps
-    sizes = [own * size, max(own, single) * size]
-    sizes.append(np.full(3, max(own, single) * size.max()))
-    return [ROUNDINGS * s for s in sizes]
-
-
-def _groups(
-    ranked: Float[np.ndarray, " points"], slack: float
-) -> Bool[np.ndarray, " points"] | None:
-    """Return where sorted coordinates step up; None if groups are not tight."""
-    starts = np.ones(ranked.size, bool)
-    starts[1:] = np.diff(ranked) > slack
-    firsts = np.flatnonzero(starts)
-    lasts = np.append(firsts[1:], ranked.size) - 1
-    spread = ranked[lasts] - ranked[firsts]
-    return None if np.any(spread > 2 * slack) else starts
-
-
-def _assemble(
+def _read_axes(
     ranked: Float[np.ndarray, "points 3"],
     order: Int[np.ndarray, "points 3"],
-    starts: list[Bool[np.ndarray, " points"]],
+    slack: Float[np.ndarray, " 3"],
 ) -> TensorGrid | None:
-    shape = [int(s.sum()) for s in starts]
-    if math.prod(shape) != ranked.shape[0]:
+    """Return the grid of sorted coordinates that are equal within some slack."""
+    starts = np.ones(ranked.shape, bool)
+    starts[1:] = np.diff(ranked, axis=0) > slack
+    first = np.maximum.accumulate(np.where(starts, ranked, -np.inf), axis=0)
+    shape = [int(n) for n in starts.sum(0)]
+    if math.prod(shape) != len(ranked) or np.any(ranked - first > 2 * slack):
         return None
-    node = np.zeros(ranked.shape[0], np.int64)
-    for c, first in enumerate(starts):
-        place = np.empty_like(node)
-        place[order[:, c]] = np.cumsum(first) - 1
-        node = node * shape[c] + place
-    places = np.full(node.size, -1, np.int64)
-    places[node] = np.arange(node.size)
-    if np.any(places < 0):
+    places = np.empty(ranked.shape, np.int64)
+    np.put_along_axis(places, order, np.cumsum(starts, axis=0) - 1, axis=0)
+    node = np.ravel_multi_index(tuple(places.T), shape)
+    points = np.full(node.size, -1, np.int64)
+    points[node] = np.arange(node.size)
+    if np.any(points < 0):
         return None
     # A coordinate stays one that was given, so that single precision stays single.
-    x, y, z = (ranked[first, c] for c, first in enumerate(starts))
-    return TensorGrid((x, y, z), places)
+    x, y, z = (ranked[starts[:, c], c] for c in range(3))
+    return TensorGrid((x, y, z), points)
 
 
 def fills(lattice: TensorGrid, blocks: Mapping[str, Int[np.ndarray, "_ _"]]) -> bool:
@@ -196,166 +176,110 @@ def make_elements(connectivity: Any, types: Any, offsets: Any) -> Elements | Non
     return Elements(np.asarray(connectivity), types, offsets)
 
 
-class Scheme(abc.ABC):
-    """Nodes, and what is between and beyond them; its `name` says how."""
+def _stored(values: Values) -> Any:
+    return values.astype(dtypes.canonicalize_dtype(values.dtype))
 
-    name: Any
+
+@dataclass(frozen=True, eq=False)
+class Scheme:
+    """How nodes are interpolated, by name, and what is beyond them.
+
+    `build` makes the frozen field of values (slices, nodes, 3) and a clock, `pack` lays
+    values out as the field stores them, and `unpack` gives them back.
+    """
+
+    name: str
     outside: str
-
-    @abc.abstractmethod
-    def build(self, values: Values, clock: Clock) -> Any:
-        """Return the frozen field of values at the nodes."""
+    build: Callable[[Values, Clock], Any]
+    pack: Callable[[Values], Any] = _stored
+    unpack: Callable[[Array], Float[Array, "slices nodes 3"]] = lambda stored: stored
 
     def replace(self, field: Any, values: Values) -> Any:
         """Return the field with other values."""
         stored = jnp.asarray(self.pack(values))
         return eqx.tree_at(lambda f: f.values, field, stored)
 
-    def pack(self, values: Values) -> Any:
-        """Return values in the order of the nodes as the field stores them."""
-        return values.astype(dtypes.canonicalize_dtype(values.dtype))
 
-    def unpack(self, stored: Array) -> Float[Array, "slices nodes 3"]:
-        """Return the values as the field stores them, in the order of the nodes."""
-        return stored
+def _on_grid(grid: TensorGrid, outside: str | None) -> Scheme:
+    """Return what is trilinear between the nodes of a grid."""
+    outside, shape = outside_policy(outside, GRID_OUTSIDE), grid.shape
+    # With the layers that close a period.
+    closed = [n + (outside == "periodic" and n > 1) for n in shape]
+    if grid.radius is not None:
+        closed[0] = close_longitudes(grid.axes[0]).nodes.size
 
+    def ordered(values: Values) -> Any:
+        values = values if grid.sorted else values[:, grid.order]
+        return values.reshape(values.shape[0], *shape, 3)
 
-@dataclass(frozen=True, eq=False)
-class OnGrid(Scheme):
-    """Trilinear between the nodes of a grid."""
-
-    lattice: TensorGrid
-    outside: str
-    name = "trilinear"
-
-    def build(self, values: Values, clock: Clock) -> Any:
-        """Return a grid field."""
-        grid = self.lattice
+    def build(values: Values, clock: Clock) -> Any:
         return make_grid_field(
-            self._ordered(values),
+            ordered(values),
             grid.axes,
             clock,
-            outside=self.outside,
+            outside=outside,
             radius=grid.radius,
             land=grid.land,
             shore=grid.shore,
         )
 
-    def _ordered(self, values: Values) -> Any:
-        """Return values in the order of the grid."""
-        if not self.lattice.sorted:
-            values = values[:, self.lattice.order]
-        return values.reshape(values.shape[0], *self.lattice.shape, 3)
-
-    @cached_property
-    def _closed(self) -> list[int]:
-        """Return the node counts with the layers that close a period."""
-        shape = self.lattice.shape
-        closed = [n + (self.outside == "periodic" and n > 1) for n in shape]
-        if self.lattice.radius is not None:
-            closed[0] = close_longitudes(self.lattice.axes[0]).nodes.size
-        return closed
-
-    def pack(self, values: Values) -> Any:
-        """Return components first, nodes in the order of the grid."""
-        return grid_table(self._ordered(values), self._closed)
-
-    def unpack(self, stored: Array) -> Float[Array, "slices nodes 3"]:
-        """Return components last, without the layers that close a period."""
-        shape = self.lattice.shape
-        whole = stored.reshape(-1, 3, *self._closed)
-        table = whole[:, :, : shape[0], : shape[1], : shape[2]]
-        table = table.reshape(*table.shape[:2], -1)
-        if not self.lattice.sorted:
-            table = table[:, :, self.lattice.ranks]
+    def unpack(stored: Array) -> Array:
+        whole = stored.reshape(-1, 3, *closed)[:, :, : shape[0], : shape[1], : shape[2]]
+        table = whole.reshape(*whole.shape[:2], -1)
+        table = table if grid.sorted else table[:, :, grid.ranks]
         return jnp.swapaxes(table, 1, 2)
 
-
-@dataclass(frozen=True, eq=False)
-class OnCurvilinear(Scheme):
-    """Bilinear in the cells of a curvilinear grid, or by the transports of faces."""
-
-    grid: CurvilinearGrid
-    outside: str = "clamp"
-
-    @property
-    def name(self) -> str:
-        """Return what is interpolated in a cell."""
-        if self.grid.triangles is not None:
-            return "linear in triangles"
-        return "transports of faces" if self.grid.faces else "bilinear in cells"
-
-    def build(self, values: Values, clock: Clock) -> Any:
-        """Return a curvilinear field."""
-        given = np.asarray(values).reshape(-1, *self.grid.shape, 3)
-        return make_curvilinear_field(self.grid, given, clock)
-
-    def pack(self, values: Values) -> np.ndarray:
-        """Return vectors in space, or transports."""
-        dtype = dtypes.canonicalize_dtype(values.dtype)
-        return pack_curvilinear(self.grid, values, dtype)
-
-    def unpack(self, stored: Array) -> Float[Array, "slices nodes 3"]:
-        """Return velocities east, north and up, or through faces."""
-        return unpack_curvilinear(self.grid, stored)
+    pack = lambda values: grid_table(ordered(values), closed)
+    return Scheme("trilinear", outside, build, pack, unpack)
 
 
-@dataclass(frozen=True, eq=False)
-class OnElements(Scheme):
-    """The shape functions of cells."""
-
-    points: Points
-    elements: Elements
-    outside: str
-    cache: str | os.PathLike[str] | None = None  # the folder of prepared meshes
-
-    @property
-    def name(self) -> str:
-        """Return the kinds of cells, those of lower dimension left out."""
-        codes = np.unique(self.elements.flatten(self.points)[2]).tolist()
-        found = [VTK_KINDS[code][0] for code in codes if code in VTK_KINDS]
-        most = max(kind.dimension for kind in found)
-        kinds = dict.fromkeys(k.name for k in found if k.dimension == most)
-        plural = (_PLURALS.get(kind, f"{kind}s") for kind in kinds)
-        return " + ".join(plural).replace("_", " ")
-
-    def build(self, values: Values, clock: Clock) -> Any:
-        """Return a mesh field."""
-        elements = self.elements
-        return make_mesh_field(
-            self.points,
-            elements.connectivity,
-            values,
-            offsets=elements.offsets,
-            types=elements.types,
-            times=clock,
-            outside=self.outside,
-            cache=self.cache,
-        )
+def _on_curvilinear(grid: CurvilinearGrid) -> Scheme:
+    """Return what is bilinear in cells, or follows the transports of faces."""
+    name = "transports of faces" if grid.faces else "bilinear in cells"
+    name = name if grid.triangles is None else "linear in triangles"
+    return Scheme(
+        name,
+        "clamp",
+        lambda values, clock: make_curvilinear_field(
+            grid, np.asarray(values).reshape(-1, *grid.shape, 3), clock
+        ),
+        lambda values: pack_curvilinear(
+            grid, values, dtypes.canonicalize_dtype(values.dtype)
+        ),
+        partial(unpack_curvilinear, grid),
+    )
 
 
-@dataclass(frozen=True, eq=False)
-class AmongPoints(Scheme):
-    """Points without cells: Delaunay's simplices between them, or the nearest."""
+def _on_elements(
+    points: Points, elements: Elements, outside: str | None, cache: Any
+) -> Scheme:
+    """Return the shape functions of cells, named by those of the highest dimension."""
+    codes = np.unique(elements.flatten(points)[2]).tolist()
+    found = [VTK_KINDS[code][0] for code in codes if code in VTK_KINDS]
+    most = max((kind.dimension for kind in found), default=0)
+    kinds = dict.fromkeys(k.name for k in found if k.dimension == most)
+    names = " + ".join(_PLURALS.get(kind, f"{kind}s") for kind in kinds)
+    outside = outside_policy(outside, MESH_OUTSIDE)
+    build = lambda values, clock: make_mesh_field(
+        points,
+        elements.connectivity,
+        values,
+        offsets=elements.offsets,
+        types=elements.types,
+        times=clock,
+        outside=outside,
+        cache=cache,
+    )
+    return Scheme(names.replace("_", " "), outside, build)
 
-    points: Points
-    method: str
-    outside: str
 
-    @property
-    def name(self) -> str:
-        """Return Delaunay's simplices between points, or the nearest point."""
-        return "delaunay" if self.method == "linear" else self.method
-
-    def build(self, values: Values, clock: Clock) -> Any:
-        """Return a scattered field."""
-        return make_scattered_field(
-            self.points,
-            values,
-            spatial_interpolation=self.method,
-            times=clock,
-            outside=self.outside,
-        )
+def _among_points(points: Points, method: str, outside: str) -> Scheme:
+    """Return Delaunay's simplices between points without cells, or the nearest one."""
+    build = lambda values, clock: make_scattered_field(
+        points, values, spatial_interpolation=method, times=clock, outside=outside
+    )
+    name = "delaunay" if method == "linear" else method
+    return Scheme(name, outside, build)
 
 
 def choose_scheme(
@@ -377,25 +301,25 @@ def choose_scheme(
                 f"spatial_interpolation={choice!r} with outside={outside!r} is not for "
                 "curvilinear grids: leave both out"
             )
-        return OnCurvilinear(points)
+        return _on_curvilinear(points)
     if isinstance(points, TensorGrid):
         if choice == "auto" and elements is None:
-            return OnGrid(points, outside_policy(outside, GRID_OUTSIDE))
+            return _on_grid(points, outside)
         points = points.points()
     if choice == "elements" and elements is None:
         raise ValueError("interpolation by elements needs their connectivity")
     if choice == "nearest":
-        return AmongPoints(points, "nearest", outside_policy(outside, MESH_OUTSIDE[:1]))
+        policy = outside_policy(outside, MESH_OUTSIDE[:1])
+        return _among_points(points, "nearest", policy)
     lattice = find_tensor_grid(points) if choice == "auto" else None
     if lattice and elements is not None:
         blocks = {name: b.nodes for name, b in read_blocks(points, elements)[0].items()}
         lattice = lattice if fills(lattice, blocks) else None
     if lattice:
-        return OnGrid(lattice, outside_policy(outside, GRID_OUTSIDE))
+        return _on_grid(lattice, outside)
     if elements is not None:
-        policy = outside_policy(outside, MESH_OUTSIDE)
-        return OnElements(points, elements, policy, cache)
-    return AmongPoints(points, "linear", outside_policy(outside, MESH_OUTSIDE))
+        return _on_elements(points, elements, outside, cache)
+    return _among_points(points, "linear", outside_policy(outside, MESH_OUTSIDE))
 
 
 def outside_policy(outside: str | None, allowed: tuple[str, ...]) -> str:

@@ -148,33 +148,24 @@ def _read(path: Path) -> tuple[PreparedMesh, list[str]] | None:
 def _unpack(
     meta: dict[str, Any], arrays: dict[str, Any], path: Path
 ) -> tuple[PreparedMesh, list[str]]:
-    match meta:
-        case {
-            "schema": "jaxtrace.mesh",
-            "key": str(key),
-            "axes": list(axes),
-            "kinds": list(kinds),
-            "warped": bool(warped),
-            "notes": list(notes),
-        } if key == path.stem:
-            pass
-        case _:
-            raise ContainerError(f"{path}: not the prepared mesh of its name")
+    if meta.get("schema") != "jaxtrace.mesh" or meta.get("key") != path.stem:
+        raise ContainerError(f"{path}: not the prepared mesh of its name")
 
     def tree(at: str) -> Tree:
         return Tree(*(arrays[f"{at}.{name}"] for name in _TREE))
 
     try:
+        axes = tuple(meta["axes"])
         table, kind = (arrays[f"locator.records.{name}"] for name in ("table", "kind"))
         walls = (arrays[f"locator.walls.{name}"] for name in _WALLS)
         locator = Locator(
-            Records(table, kind, tuple(kinds), len(axes), warped),
+            Records(table, kind, tuple(meta["kinds"]), len(axes), meta["warped"]),
             arrays["locator.neighbors"],
             tree("locator.tree"),
             Walls(*walls, tree=tree("locator.walls.tree")),
         )
         nodes, scale, corners = (arrays[n] for n in ("nodes", "scale", "corners"))
-        mesh = PreparedMesh(nodes, locator, scale, corners, tuple(axes))
+        mesh = PreparedMesh(nodes, locator, scale, corners, axes)
+        return mesh, [str(note) for note in meta["notes"]]
     except KeyError as error:
-        raise ContainerError(f"{path}: it lacks the array {error}") from error
-    return mesh, [str(note) for note in notes]
+        raise ContainerError(f"{path}: it lacks {error}") from error

@@ -6,6 +6,7 @@ an edge then agree on it, at poles and at the date line too. A flat grid lies at
 1, so that its rays are the positions themselves.
 """
 
+import functools
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -16,6 +17,7 @@ from jaxtyping import Array, Bool, Float, Int
 from scipy.spatial import KDTree
 
 from jaxtrace.fields.box_tree import Tree, build_tree, in_groups, select, traverse
+from jaxtrace.fields.faces import pair_faces
 from jaxtrace.sphere import sine
 
 NOWHERE = np.iinfo(np.int32).min  # the hint of particles that no cell holds
@@ -108,38 +110,31 @@ class Quads(eqx.Module):
 
     def probe(self, sight: Sight, cell: Cells) -> Place:
         """Return coordinates in given cells, which may lie beyond these."""
-        base = (cell * PATCH).astype(np.uint32)
-        load = lambda k: (
-            jnp.asarray(self.patches, sight.ray[0].dtype)
-            .at[base + k]
-            .get(mode="promise_in_bounds")
+        vectors = self._patch(cell, sight.ray[0].dtype)
+        east, north, (r0, rx, ry, rxy) = (
+            [_dot(direction, v) for v in vectors] for direction in sight
         )
-        corner, across, along, twist = [
-            (load(3 * v), load(3 * v + 1), load(3 * v + 2)) for v in range(4)
-        ]
-        e0, ex, ey, exy = (_dot(sight.east, v) for v in (corner, across, along, twist))
-        n0, nx, ny, nxy = (_dot(sight.north, v) for v in (corner, across, along, twist))
-        east, north = (e0, ex, ey, exy), (n0, nx, ny, nxy)
         xi, eta, det = _invert(jnp, east, north, self.iterations)
-        r0, rx, ry, rxy = (_dot(sight.ray, v) for v in (corner, across, along, twist))
         height = r0 + xi * rx + eta * (ry + xi * rxy)
         # A rounding of positions, of size one or of the flat coordinates, in cells.
         size = 1.0
         if self.flat:
             size = jnp.abs(sight.east[2]) + jnp.abs(sight.north[2])
-        eps = ROOM * jnp.finfo(e0.dtype).eps
+        eps = ROOM * jnp.finfo(r0.dtype).eps
         room = eps * (size * lax.rsqrt(jnp.abs(det)) + 1)
-        over = self.farthest(xi, eta)
+        over = functools.reduce(jnp.maximum, self.beyond(xi, eta))
+        held = (over <= room) & (height > 0)
         per = 1 / jnp.where(height > 0, height, 1)
-        slopes = (ex + exy * eta, ey + exy * xi, nx + nxy * eta, ny + nxy * xi)
-        east_xi, east_eta, north_xi, north_eta = (s * per for s in slopes)
-        return Place(
-            cell,
-            xi,
-            eta,
-            (east_xi, east_eta, north_xi, north_eta),
-            (over <= room) & (height > 0),
-        )
+        (_, ex, ey, exy), (_, nx, ny, nxy) = east, north
+        one, two = (ex + exy * eta) * per, (ey + exy * xi) * per
+        three, four = (nx + nxy * eta) * per, (ny + nxy * xi) * per
+        return Place(cell, xi, eta, (one, two, three, four), held)
+
+    def _patch(self, cell: Cells, dtype: Any) -> list[Vector]:
+        """Return the first corner of cells, two edges from it, and their twist."""
+        table = jnp.asarray(self.patches, dtype)
+        v = [entries(table, cell * PATCH + k) for k in range(PATCH)]
+        return [(v[k], v[k + 1], v[k + 2]) for k in range(0, PATCH, 3)]
 
     def locate(
         self,
@@ -207,10 +202,6 @@ class Quads(eqx.Module):
         """Return how far coordinates are beyond each side."""
         return -xi, xi - 1, -eta, eta - 1
 
-    def farthest(self, xi: Columns, eta: Columns) -> Columns:
-        """Return how far coordinates are beyond the farthest side."""
-        return jnp.maximum(jnp.abs(xi - 0.5), jnp.abs(eta - 0.5)) - 0.5
-
     def within(self, place: Place) -> tuple[Columns, Columns]:
         """Return coordinates brought into the cell."""
         return jnp.clip(place.xi, 0, 1), jnp.clip(place.eta, 0, 1)
@@ -221,21 +212,15 @@ class Quads(eqx.Module):
 
     def edges(self, cell: Cells, dtype: Any) -> tuple[tuple[Columns, ...], ...]:
         """Return the edges of cells in space: at eta 0 and 1, then at xi 0 and 1."""
-        part = lambda v: tuple(
-            entries(self.patches, cell * PATCH + 3 * v + c).astype(dtype)
-            for c in range(3)
-        )
-        across, along, twist = part(1), part(2), part(3)
+        _, across, along, twist = self._patch(cell, dtype)
         add = lambda a, b: tuple(x + y for x, y in zip(a, b, strict=True))
         return across, add(across, twist), along, add(along, twist)
 
     def patch_point(self, place: Place) -> Vector:
         """Return the point of a patch in space that is within the cell."""
         xi, eta = self.within(place)
-        v = [entries(self.patches, place.cell * PATCH + k) for k in range(PATCH)]
-        x, y, z = (
-            v[c] + xi * v[3 + c] + eta * (v[6 + c] + xi * v[9 + c]) for c in range(3)
-        )
+        a, b, c, d = self._patch(place.cell, xi.dtype)
+        x, y, z = (a[k] + xi * b[k] + eta * (c[k] + xi * d[k]) for k in range(3))
         return x, y, z
 
 
@@ -392,12 +377,8 @@ def _join(
     open_ = np.argwhere(kept[..., None] & (beyond == EDGE))
     if len(open_):
         j, i, side = open_.T
-        key = pairs[side, :, j, i]
-        order = np.lexsort((key[:, 1], key[:, 0]))
-        equal = (key[order][1:] == key[order][:-1]).all(1)
-        one, other = order[:-1][equal], order[1:][equal]
-        for a, b in ((one, other), (other, one)):
-            beyond[j[a], i[a], side[a]] = number[j[b], i[b]]
+        other = pair_faces(pairs[side, :, j, i].T)[0]
+        beyond[j, i, side] = np.where(other < 0, EDGE, number[j, i][other])
     return beyond, kept
 
 

@@ -7,6 +7,7 @@ faces are not parallel need a few Newton steps on their product terms besides.
 
 import dataclasses
 import functools
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -26,6 +27,7 @@ from jaxtrace.fields.topology import Mesh, corner_places, expand, invert_linear
 QUICK_STEPS = {4: 4, 8: 6}
 PATIENT_STEPS = 16
 REACH = 1.5  # coordinates beyond this say no more than that the place is far away
+FACTORS = ((0, 1), (1, 2), (2, 0), (0, 1, 2))  # the coordinates of each product term
 
 
 class Records(eqx.Module):
@@ -196,64 +198,51 @@ def _may_hold(records: Records, local: Local) -> Bool[Array, " n"]:
 def _errors(records: Records, local: Local, p: Values) -> Values:
     """Return by how much the map of coordinates misses the place."""
     errors = [c - target for c, target in zip(p, local.target, strict=True)]
-    for term, part in zip(_products(records, local, p)[0], local.products, strict=True):
+    for (term, _), part in zip(
+        _products(records, local, p), local.products, strict=True
+    ):
         errors = [error + c * term for error, c in zip(errors, part, strict=True)]
     return errors
 
 
 def _jacobian(records: Records, local: Local, p: Values) -> list[list[Any]]:
-    d, slopes = records.dimension, _products(records, local, p)[1]
-    matrix: list[list[Any]] = [[None] * d for _ in range(d)]
-    for i in range(d):
-        for k in range(d):
-            entry: Array | float = 1.0 if i == k else 0.0
-            for slope, part in zip(slopes, local.products, strict=True):
-                if slope[k] is not None:
-                    entry = entry + part[i] * slope[k]
-            matrix[i][k] = entry
+    matrix: list[list[Any]] = np.eye(records.dimension).tolist()
+    for (_, slopes), part in zip(
+        _products(records, local, p), local.products, strict=True
+    ):
+        for k, slope in slopes.items():
+            for row, c in zip(matrix, part, strict=True):
+                row[k] = row[k] + c * slope
     return matrix
 
 
 def _products(
     records: Records, local: Local, p: Values
-) -> tuple[Values, list[list[Array | None]]]:
-    """Return product terms and their slopes along each coordinate."""
-    if records.dimension == 2:
-        return [p[0] * p[1]], [[p[1], p[0]]]
-    x, y, z = p
-    terms, slopes = [], []
-    for product in records.products:
-        if product == 0:
-            term, slope = _first_product(records, local, x, y, z)
-        elif product == 1:
-            term, slope = y * z, [None, z, y]
-        elif product == 2:
-            term, slope = z * x, [z, None, x]
-        else:
-            term, slope = x * y * z, [y * z, x * z, x * y]
-        terms.append(term)
-        slopes.append(slope)
-    return terms, slopes
+) -> list[tuple[Array, dict[int, Array]]]:
+    """Return product terms, each with its slopes along the coordinates it has."""
+    product = lambda some: functools.reduce(operator.mul, [p[i] for i in some])
+    found = []
+    for index in records.products:
+        of = FACTORS[index]
+        term, slopes = product(of), {k: product(i for i in of if i != k) for k in of}
+        if index == 0 and "pyramid" in records.kinds:
+            term, slopes = _over_height(records, local, p, term, slopes)
+        found.append((term, slopes))
+    return found
 
 
-def _first_product(
-    records: Records, local: Local, x: Array, y: Array, z: Array
-) -> tuple[Array, list[Array | None]]:
-    """xy, or in a pyramid xy over the distance from the apex."""
-    if "pyramid" not in records.kinds:
-        return x * y, [y, x, None]
-    tiny = np.finfo(z.dtype).eps
-    height = jnp.maximum(1 - z, tiny)
-    u, v = jnp.clip(x / height, -1, 1), jnp.clip(y / height, -1, 1)
+def _over_height(
+    records: Records, local: Local, p: Values, term: Array, slopes: dict[int, Array]
+) -> tuple[Array, dict[int, Array]]:
+    """Return the first product, in pyramids over the distance from the apex."""
+    height = jnp.maximum(1 - p[2], np.finfo(p[2].dtype).eps)
+    u, v = (jnp.clip(c / height, -1, 1) for c in p[:2])
+    along = {0: v, 1: u, 2: u * v}
     if not records.mixed:
-        return u * v * height, [v, u, u * v]
+        return u * v * height, along
     here = local.kind == records.kinds.index("pyramid")
-    pick = lambda a, b: jnp.where(here, a, b)
-    return pick(u * v * height, x * y), [
-        pick(v, y),
-        pick(u, x),
-        pick(u * v, jnp.zeros_like(z)),
-    ]
+    changed = {k: jnp.where(here, c, slopes.get(k, 0)) for k, c in along.items()}
+    return jnp.where(here, u * v * height, term), changed
 
 
 # Written out for lanes: a batched `linalg.solve` is a library call per step, which XLA

@@ -60,9 +60,9 @@ class TimeSeriesField(Field):
     names the shapes. An array equal to the one that is there changes nothing.
     """
 
-    _field: Any  # the frozen field, and the nodes and the scheme that it was made by
-    _placed: Nodes
-    _scheme: Scheme | None = None
+    _field: Any  # the frozen field, and the scheme and the nodes that it was made by
+    _scheme: Scheme
+    _placed: Nodes | None = None
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class TimeSeriesField(Field):
         """Return velocities, slice by slice in the order of the nodes."""
         if self._data is not None:
             return jnp.asarray(self._data)
-        return self._unpack(self._field.values)
+        return self._scheme.unpack(self._field.values)
 
     @data.setter
     def data(self, value: Any) -> None:
@@ -200,15 +200,14 @@ class TimeSeriesField(Field):
     @property
     def interpolation_scheme(self) -> str:
         """Return the interpolation in space: "trilinear", "tetrahedra", ..."""
-        assert self._scheme is not None
         return self._scheme.name
 
     def memory_usage_mb(self) -> float:
         """Return the field's memory in MiB, look-up tables included."""
         nodes = self._placed
-        listed = () if isinstance(nodes, Listed) else nodes
-        axes = nodes.axes if isinstance(nodes, TensorGrid) else ()
-        return tree_bytes((self.frozen, listed, axes)) / MIB
+        if isinstance(nodes, Listed):
+            nodes = nodes.axes if isinstance(nodes, TensorGrid) else ()
+        return tree_bytes((self.frozen, nodes)) / MIB
 
     @property
     def connectivity(self) -> Any:
@@ -283,25 +282,18 @@ class TimeSeriesField(Field):
         return new
 
     def _at_nodes(self, instant: Instant) -> Float[Array, "nodes 3"]:
-        return self._unpack(_weighted(self._field.values, instant))[0]
-
-    def _unpack(self, stored: Array) -> Float[Array, "slices nodes 3"]:
-        assert self._scheme is not None
-        return self._scheme.unpack(stored)
+        return self._scheme.unpack(_weighted(self._field.values, instant))[0]
 
     @property
     def _data_shape(self) -> tuple[int, int]:
         if self._data is not None:
             return self._data.shape[0], self._data.shape[1]
+        assert self._placed is not None
         return self._field.values.shape[0], _count(self._placed)
 
     def _reset_clock(self, **changes: Any) -> None:
-        clock = self._clock
-        now: dict[str, Any] = {
-            "times": np.asarray(clock.times),
-            "interpolation": clock.interpolation,
-            "extrapolation": clock.extrapolation,
-        }
+        rules = ("times", "interpolation", "extrapolation")
+        now = {name: getattr(self._clock, name) for name in rules}
         self._assign(_clock=make_clock(**(now | changes)))
 
     def _assign(self, **given: Any) -> None:
@@ -316,15 +308,15 @@ class TimeSeriesField(Field):
         """Make the field of what was assigned, once it fits, reusing what can be."""
         if not self._fits():
             return
-        data, scheme = self._data, self._scheme
-        if scheme is None or self._nodes is not self._placed:
-            scheme = choose_scheme(self._nodes, self.elements, *self._rules)
-            field = scheme.build(self.data if data is None else data, self._clock)
+        data = self._data
+        if self._nodes is not self._placed:
+            data = self.data if data is None else data
+            self._scheme = choose_scheme(self._nodes, self.elements, *self._rules)
+            self._field = self._scheme.build(data, self._clock)
         else:
             field = eqx.tree_at(lambda f: f.clock, self._field, self._clock)
-            field = field if data is None else scheme.replace(field, data)
-        self._field, self._scheme, self._data = field, scheme, None
-        self._placed = self._nodes
+            self._field = field if data is None else self._scheme.replace(field, data)
+        self._data, self._placed = None, self._nodes
 
     def _fits(self) -> bool:
         return self._data_shape == (self._clock.times.shape[0], self.N)

@@ -7,13 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from jaxtrace.fields.cells import (
-    KINDS,
-    VTK_CODES,
-    VTK_KINDS,
-    VTK_THIN,
-    Kind,
-)
+from jaxtrace.fields.cells import KINDS, VTK_CODES, VTK_KINDS, VTK_THIN, Kind
 from jaxtrace.fields.curve import curve_order, in_chunks
 from jaxtrace.fields.faces import pair_faces
 from jaxtrace.types import check_choice
@@ -63,9 +57,26 @@ def read_blocks(
     points: Float[np.ndarray, "points 3"], elements: Elements
 ) -> tuple[dict[str, Block], tuple[int, ...]]:
     """Return the cells of each kind, and the axes along which they extend."""
-    blocks = cell_blocks(points, elements)
+    connectivity = np.asarray(elements.connectivity)
+    if not np.issubdtype(connectivity.dtype, np.integer):
+        raise TypeError(f"connectivity of {connectivity.dtype}: give node numbers")
+    bounds = (connectivity.min(), connectivity.max()) if connectivity.size else (0, 0)
+    if bounds[0] < 0 or bounds[1] >= len(points):
+        outside = connectivity[(connectivity < 0) | (connectivity >= len(points))]
+        raise ValueError(
+            f"connectivity names node {outside[0]}, but there are {len(points)} "
+            "points, numbered from 0"
+        )
+    blocks = _unpack(*elements.flatten(points))
     dimension = max(KINDS[name].dimension for name in blocks)
-    blocks = _of_dimension(blocks, dimension)
+    lower = {k: b for k, b in blocks.items() if KINDS[k].dimension < dimension}
+    if lower:
+        counts = ", ".join(f"{len(b.nodes)} {name}" for name, b in lower.items())
+        warnings.warn(
+            f"{counts} cells are surfaces in a mesh of volumes: they are ignored",
+            stacklevel=5,
+        )
+    blocks = {k: b for k, b in blocks.items() if k not in lower}
     axes = (0, 1, 2) if dimension == 3 else _plane(points, blocks)
     blocks = {name: _proper(points[:, axes], b, name) for name, b in blocks.items()}
     blocks = {name: block for name, block in blocks.items() if len(block.nodes)}
@@ -88,21 +99,6 @@ def check_points(points: Any) -> Float[np.ndarray, "points 3"]:
             f"{points[bad[0]]}: repair or remove them"
         )
     return points
-
-
-def cell_blocks(points: np.ndarray, elements: Elements) -> dict[str, Block]:
-    """Return the cells of each kind, whatever their shape or dimension."""
-    connectivity = np.asarray(elements.connectivity)
-    if not np.issubdtype(connectivity.dtype, np.integer):
-        raise TypeError(f"connectivity of {connectivity.dtype}: give node numbers")
-    bounds = (connectivity.min(), connectivity.max()) if connectivity.size else (0, 0)
-    if bounds[0] < 0 or bounds[1] >= len(points):
-        outside = connectivity[(connectivity < 0) | (connectivity >= len(points))]
-        raise ValueError(
-            f"connectivity names node {outside[0]}, but there are {len(points)} "
-            "points, numbered from 0"
-        )
-    return _unpack(*elements.flatten(points))
 
 
 def _kind_of_width(points: np.ndarray, connectivity: np.ndarray) -> str:
@@ -155,17 +151,6 @@ def _unpack(
         name: Block(*(np.concatenate(part) for part in zip(*parts, strict=True)))
         for name, parts in blocks.items()
     }
-
-
-def _of_dimension(blocks: dict[str, Block], dimension: int) -> dict[str, Block]:
-    lower = {k: b for k, b in blocks.items() if KINDS[k].dimension < dimension}
-    if lower:
-        counts = ", ".join(f"{len(b.nodes)} {name}" for name, b in lower.items())
-        warnings.warn(
-            f"{counts} cells are surfaces in a mesh of volumes: they are ignored",
-            stacklevel=6,
-        )
-    return {k: b for k, b in blocks.items() if k not in lower}
 
 
 def _plane(points: np.ndarray, blocks: dict[str, Block]) -> tuple[int, int]:
@@ -322,25 +307,22 @@ def make_mesh(
     """
     points = check_points(points)
     blocks, axes = read_blocks(points, elements)
-    kinds = tuple(blocks)
-    sizes = [len(block.nodes) for block in blocks.values()]
-    number = np.repeat(np.arange(len(kinds), dtype=np.int32), sizes)
-    nodes, numbers = _padded_nodes(blocks)
-    order = _along_curve(points, nodes)
-    number, nodes, numbers = number[order], nodes[order], numbers[order]
-    of_kinds = [KINDS[k] for k in kinds]
-    neighbors, boundary = _join(of_kinds, number, nodes, numbers, same)
-    return Mesh(points, axes, kinds, number, nodes, numbers, neighbors, boundary)
-
-
-def _along_curve(points: np.ndarray, nodes: Nodes) -> Int[np.ndarray, " cells"]:
-    """Return cells in the order of their centers on the curve."""
+    kinds, sizes = tuple(blocks), [len(block.nodes) for block in blocks.values()]
+    kind = np.repeat(np.arange(len(kinds), dtype=np.int32), sizes)
+    width = max(block.nodes.shape[1] for block in blocks.values())
+    nodes = np.concatenate(
+        [
+            np.concatenate([n, np.repeat(n[:, :1], width - n.shape[1], 1)], 1)
+            for n, _ in blocks.values()
+        ]
+    )
+    numbers = np.concatenate([block.numbers for block in blocks.values()])
     columns = np.ascontiguousarray(points.T)
-
-    def centers(some: slice) -> np.ndarray:
-        return corner_places(columns, nodes[some], nodes.shape[1]).mean(0)
-
-    return curve_order(len(nodes), centers, points.min(0), points.max(0))
+    centers = lambda some: corner_places(columns, nodes[some], width).mean(0)
+    order = curve_order(len(nodes), centers, points.min(0), points.max(0))
+    kind, nodes, numbers = kind[order], nodes[order], numbers[order]
+    neighbors, boundary = _join([KINDS[k] for k in kinds], kind, nodes, numbers, same)
+    return Mesh(points, axes, kinds, kind, nodes, numbers, neighbors, boundary)
 
 
 def coincident(
@@ -354,19 +336,6 @@ def coincident(
     lead = np.empty(len(points), np.int64)
     lead[order] = order[np.flatnonzero(fresh)[np.cumsum(fresh) - 1]]
     return lead
-
-
-def _padded_nodes(
-    blocks: dict[str, Block],
-) -> tuple[Nodes, Int[np.ndarray, " cells"]]:
-    """Return the cells of all kinds as rows of one length, and their numbers."""
-    width = max(block.nodes.shape[1] for block in blocks.values())
-    padded = [
-        np.concatenate([n, np.repeat(n[:, :1], width - n.shape[1], 1)], 1)
-        for n, _ in blocks.values()
-    ]
-    numbers = np.concatenate([block.numbers for block in blocks.values()])
-    return np.concatenate(padded), numbers
 
 
 def _join(

@@ -1,6 +1,5 @@
 """Triangles on a sphere: chords of it between nodes, searched as other patches are."""
 
-import functools
 from typing import Any
 
 import jax.numpy as jnp
@@ -12,6 +11,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial import KDTree
 
 from jaxtrace.fields.box_tree import in_groups, select
+from jaxtrace.fields.faces import pair_faces
 from jaxtrace.fields.quads import (
     EDGE,
     MATCH,
@@ -38,10 +38,6 @@ class Triangles(Quads):
     def beyond(self, xi: Columns, eta: Columns) -> tuple[Columns, ...]:
         """Return how far coordinates are beyond each side."""
         return -xi, xi + eta - 1, -eta
-
-    def farthest(self, xi: Columns, eta: Columns) -> Columns:
-        """Return how far coordinates are beyond the farthest side."""
-        return functools.reduce(jnp.maximum, self.beyond(xi, eta))
 
     def within(self, place: Place) -> tuple[Columns, Columns]:
         """Return coordinates brought into the cell."""
@@ -157,14 +153,8 @@ def _pair(
     beyond: Int[np.ndarray, "cells 4"],
 ) -> tuple[Int[np.ndarray, " alone"], Int[np.ndarray, " alone"]]:
     """Write down cells that share an edge; return cells and sides that are alone."""
-    pairs = np.sort(triangles[:, ENDS], axis=-1)
-    cell, side = np.nonzero(sized[:, None] & np.ones(3, bool))
-    key = pairs[cell, side]
-    order = np.lexsort((key[:, 1], key[:, 0]))
-    cell, side, key = cell[order], side[order], key[order]
-    equal = np.append((key[1:] == key[:-1]).all(1), False)
-    one = np.flatnonzero(equal)
-    beyond[cell[one], side[one]] = cell[one + 1]
-    beyond[cell[one + 1], side[one + 1]] = cell[one]
-    met = equal | np.append(False, equal[:-1])
+    cell, side = np.nonzero(np.repeat(sized[:, None], 3, 1))
+    other = pair_faces(triangles[:, ENDS][cell, side].T)[0]
+    met = other >= 0
+    beyond[cell[met], side[met]] = cell[other[met]]
     return cell[~met], side[~met]

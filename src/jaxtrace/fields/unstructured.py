@@ -16,16 +16,9 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 from scipy.spatial import Delaunay, QhullError
 
+from jaxtrace.fields import box_tree
 from jaxtrace.fields.base import AbstractField, Corner, Field, RecordField
-from jaxtrace.fields.box_tree import (
-    Tree,
-    build_tree,
-    descend,
-    distances,
-    rows,
-    select,
-    traverse,
-)
+from jaxtrace.fields.box_tree import Tree, rows, select
 from jaxtrace.fields.cells import KINDS
 from jaxtrace.fields.clock import Clock, Instant, make_clock, steady_clock
 from jaxtrace.fields.mesh import MeshField, blend, check_values, make_mesh_field
@@ -50,7 +43,7 @@ class NearestField(RecordField):
 
     def start(self, positions: Positions) -> CellHint:
         """Return a point that is near, to begin with."""
-        return descend(self.tree, lax.stop_gradient(positions))
+        return box_tree.descend(self.tree, lax.stop_gradient(positions))
 
     def velocity(
         self, positions: Positions, instant: Instant, cell_hint: CellHint
@@ -67,7 +60,7 @@ class NearestField(RecordField):
 
     def _nearest(self, x: Positions, guess: CellHint) -> CellHint:
         def touches(lanes: tuple[Any, ...], boxes: Array) -> Array:
-            return distances(x, boxes) < lanes[1]
+            return box_tree.distances(x, boxes) < lanes[1]
 
         def visit(lanes: tuple[Any, ...], item: Array, here: Array) -> tuple[Any, ...]:
             offset = x - rows(self.points, item).astype(x.dtype)
@@ -78,7 +71,7 @@ class NearestField(RecordField):
         known = jnp.all(jnp.isfinite(x), -1)
         lanes = (guess, jnp.full(x.shape[0], np.inf, x.dtype))
         first = jnp.where(known, guess, -1)
-        return traverse(self.tree, lanes, known, touches, visit, first)[0]
+        return box_tree.traverse(self.tree, lanes, known, touches, visit, first)[0]
 
 
 def make_scattered_field(
@@ -101,7 +94,7 @@ def make_scattered_field(
     if spatial_interpolation == "nearest":
         kept = points.astype(values.dtype)
         clock = make_clock(times, slices=len(values))
-        tree = build_tree(kept, kept)
+        tree = box_tree.build_tree(kept, kept)
         values, kept, tree = jax.device_put((values, kept, tree))
         return NearestField(values, kept, tree, clock)
     cells = triangulate(points, values.dtype)
@@ -189,10 +182,9 @@ class UnstructuredField(Field):
         self.has_values = values is not None
         if values is None:
             values, times = np.zeros((len(mesh.nodes), 3)), None
-        clock = (
-            None if times is None else make_clock(times, interpolation, extrapolation)
-        )
-        rules: dict[str, Any] = {"times": clock, "outside": outside, "dtype": dtype}
+        if times is not None:
+            times = make_clock(times, interpolation, extrapolation)
+        rules: dict[str, Any] = {"times": times, "outside": outside, "dtype": dtype}
         if mesh.elements is None:
             rules["spatial_interpolation"] = spatial_interpolation
             self._frozen = make_scattered_field(mesh.nodes, values, **rules)

@@ -13,7 +13,6 @@ from jaxtyping import Float
 from jaxtrace.bounds import AXES, PLANES
 from jaxtrace.fields.curved_grid import CurvilinearGrid
 from jaxtrace.fields.interpolation import (
-    OnGrid,
     TensorGrid,
     choose_scheme,
     make_elements,
@@ -133,7 +132,7 @@ def _becomes_grid(geometry: Geometry) -> bool:
         return True
     cells = (geometry.connectivity, geometry.types, geometry.offsets)
     elements = make_elements(*cells) if geometry.has_elements else None
-    return isinstance(choose_scheme(geometry.points, elements, "auto", None), OnGrid)
+    return choose_scheme(geometry.points, elements, "auto", None).name == "trilinear"
 
 
 def _crossing_rate(geometry: Geometry, values: np.ndarray) -> float:

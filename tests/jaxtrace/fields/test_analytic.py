@@ -91,39 +91,37 @@ def expected(formula, t: Any = T, places=PLACES):
     return np.stack([np.broadcast_to(p, len(places)) for p in parts], 1)
 
 
-@pytest.mark.parametrize("name", FLOWS)
-def test_every_flow_is_its_formula(name):
-    flow, formula = CASES[name]
-    assert type(flow) is FLOWS[name]
-    assert np.allclose(
-        flow.sample_at_positions(PLACES, T), expected(formula), atol=1e-5
-    )
+def answers(flows, x, times):
+    """What all flows answer, by one program."""
+    return [f.velocity(x, f.instant(times), f.start(x))[0] for f in flows]
+
+
+def test_every_flow_is_its_formula():
+    assert {name: type(flow) for name, (flow, _) in CASES.items()} == FLOWS
+    flows = [flow for flow, _ in CASES.values()]
     times = np.linspace(0, 3, len(PLACES))  # an instant of each particle
-    found = flow.sample_at_positions(PLACES, times)
-    assert np.allclose(found, expected(formula, times), atol=1e-5)
+    single = jax.jit(answers)(flows, jnp.asarray(PLACES), jnp.asarray(times))
     with jax.enable_x64(True):
-        found = flow.sample_at_positions(PLACES, T)
-    assert found.dtype == np.float64
-    assert np.allclose(found, expected(formula), rtol=0, atol=1e-12)
+        double = jax.jit(answers)(flows, jnp.asarray(PLACES), jnp.asarray(T))
+    for (_, formula), one, two in zip(CASES.values(), single, double, strict=True):
+        assert np.allclose(one, expected(formula, times), atol=1e-5)
+        assert two.dtype == np.float64
+        assert np.allclose(two, expected(formula), rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", FLOWS)
-def test_no_flow_has_divergence(name):
-    flow, _ = CASES[name]
+def test_no_flow_has_divergence():
+    flows = [flow for flow, _ in CASES.values()]
     with jax.enable_x64(True):
-        instant = jax.tree.map(jnp.asarray, flow.instant(np.float64(T)))
-        at = lambda x: flow.velocity(x[None], instant, ())[0][0]
+        at = lambda x: jnp.stack(answers(flows, x[None], jnp.asarray(T)))[:, 0]
         slopes = jax.jit(jax.vmap(jax.jacfwd(at)))(jnp.asarray(PLACES[:7]))
-    assert np.allclose(np.trace(slopes, axis1=1, axis2=2), 0, atol=1e-12)
+    assert np.allclose(np.trace(slopes, axis1=2, axis2=3), 0, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", FLOWS)
-def test_other_parameters_are_not_compiled_again(name):
-    flow, _ = CASES[name]
-    other = type(flow)()
-    x = jnp.asarray(PLACES, np.float32)
-    ask = lambda flow, instant: flow.velocity(x, instant, flow.start(x))[0]
-    assert_one_trace(ask, (flow, flow.instant(0.5)), (other, flow.instant(2.5)))
+def test_other_parameters_are_not_compiled_again():
+    flows = [flow for flow, _ in CASES.values()]
+    others = [type(flow)() for flow in flows]
+    ask = lambda flows, t: answers(flows, jnp.asarray(PLACES, np.float32), t)
+    assert_one_trace(ask, (flows, jnp.float32(0.5)), (others, jnp.float32(2.5)))
 
 
 def test_a_vortex_is_smooth_at_its_center():
@@ -171,19 +169,15 @@ def host_swirl(x, t):
 
 
 def swirl_at(t):
-    return np.stack(
-        [-SOME_PLACES[:, 1], SOME_PLACES[:, 0], 0 * SOME_PLACES[:, 0]], 1
-    ) * (1 + t)
+    x, y = SOME_PLACES[:, 0], SOME_PLACES[:, 1]
+    return np.stack([-y, x, 0 * x], 1) * (1 + t)
 
 
 def test_a_jax_function_is_compiled_and_gains_a_third_component():
     field = as_field(swirl)
     assert type(field) is FunctionField
-    assert np.allclose(
-        field.sample_at_positions(SOME_PLACES, 0.5),
-        swirl_at(0.5),
-        atol=1e-6,
-    )
+    found = field.sample_at_positions(SOME_PLACES, 0.5)
+    assert np.allclose(found, swirl_at(0.5), atol=1e-6)
 
 
 def test_a_numpy_function_is_called_on_the_host_with_one_warning():
@@ -192,11 +186,6 @@ def test_a_numpy_function_is_called_on_the_host_with_one_warning():
     assert type(field) is HostField
     found = jax.jit(lambda x: field.sample_at_positions(x, 0.5))(SOME_PLACES)
     assert np.allclose(found, swirl_at(0.5), atol=1e-6)
-
-
-def test_fields_of_ours_are_themselves():
-    flow = Rotation()
-    assert as_field(flow) is flow
 
 
 class Foreign:
@@ -226,15 +215,16 @@ def test_foreign_fields_answer_by_the_fullest_call_they_have():
 
 def test_the_same_steady_field_is_the_same_program():
     steady = Steady()
-    one, two, other = (
-        cast(FunctionField, as_field(x)).function for x in (steady, steady, Steady())
-    )
+    fields = [cast(FunctionField, as_field(x)) for x in (steady, steady, Steady())]
+    one, two, other = (field.function for field in fields)
     assert one == two
     assert hash(one) == hash(two)
     assert one != other
 
 
-def test_what_is_no_field_is_refused():
+def test_fields_of_ours_are_themselves_and_what_is_no_field_is_refused():
+    flow = Rotation()
+    assert as_field(flow) is flow
     with pytest.raises(TypeError, match="ndarray is not a field"):
         as_field(np.zeros(3))
 

@@ -7,14 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jaxtrace.fields.clock import make_clock
-from jaxtrace.fields.interpolation import (
-    AmongPoints,
-    OnElements,
-    OnGrid,
-    choose_scheme,
-    fills,
-    find_tensor_grid,
-)
+from jaxtrace.fields.interpolation import choose_scheme, fills, find_tensor_grid
 from jaxtrace.fields.topology import Elements
 from trace_meshes import SIX, TWO, lattice, plane_lattice, quadratic, split
 from trace_series import cloud, grid_points, growing, linear, places, tetra_mesh
@@ -41,8 +34,8 @@ def test_each_kind_of_node_list_gets_the_best_it_allows():
 def test_a_grid_with_cells_missing_keeps_its_hole():
     points, cells = lattice((4, 4, 4))
     holed = np.delete(cells, 13, 0)
-    assert isinstance(choose(points, cells), OnGrid)
-    assert isinstance(choose(points, holed), OnElements)
+    assert choose(points, cells).name == "trilinear"
+    assert choose(points, holed).name == "hexahedra"
     # Quadratic cells say something else between the nodes of a grid.
     assert choose(*quadratic(points, split(cells, SIX))).name == "quadratic tetras"
 
@@ -66,17 +59,16 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("device", [False, True])
 @pytest.mark.parametrize("name", CASES)
-def test_values_come_back_in_the_order_of_the_nodes(name, device):
+def test_values_come_back_in_the_order_of_the_nodes(name):
     points, cells, choice = CASES[name]
     scheme = choose(points, cells, choice)
     values = growing(points).astype(np.float32)
-    given = jnp.asarray(values) if device else values
-    field = scheme.build(given, CLOCK)
-    assert np.array_equal(scheme.unpack(field.values), values)
-    other = scheme.replace(field, 2 * given)
-    assert np.array_equal(scheme.unpack(other.values), 2 * values)
+    for array in (values, jnp.asarray(values)):
+        field = scheme.build(array, CLOCK)
+        assert np.array_equal(scheme.unpack(field.values), values)
+        other = scheme.replace(field, 2 * array)
+        assert np.array_equal(scheme.unpack(other.values), 2 * values)
     x = places()
     if choice == "auto":
         found = other.sample_at_positions(x, 1.25)
@@ -116,7 +108,6 @@ def test_wrong_choices_are_refused():
         choose(cloud(), choice="best")
     with pytest.raises(ValueError, match="needs their connectivity"):
         choose(cloud(), choice="elements")
-    assert isinstance(choose(cloud()), AmongPoints)
 
 
 THREE = [[0, 1, 2, 3, 6], [0, 4, 5, 1, 6], [0, 3, 7, 4, 6]]  # pyramids of a box
@@ -140,7 +131,7 @@ def grids(draw, least=1):
 
 
 @given(grids(), st.sampled_from([np.float32, np.float64]))
-@settings(max_examples=150)
+@settings(max_examples=40)
 def test_any_grid_is_found_in_any_order(grid, dtype):
     axes, rng = grid
     axes = [axis.astype(dtype) for axis in axes]
@@ -158,7 +149,7 @@ def test_any_grid_is_found_in_any_order(grid, dtype):
 
 
 @given(grids(least=2))
-@settings(max_examples=100)
+@settings(max_examples=40)
 def test_rounding_of_each_coordinate_does_not_hide_a_grid(grid):
     axes, rng = grid
     points = points_of(axes)
@@ -171,7 +162,7 @@ def test_rounding_of_each_coordinate_does_not_hide_a_grid(grid):
 
 
 @given(grids(least=2), st.sampled_from(["missing", "extra", "double", "jitter"]))
-@settings(max_examples=150)
+@settings(max_examples=40)
 def test_what_is_not_quite_a_grid_is_none(grid, fault):
     axes, rng = grid
     points = points_of(axes)
