@@ -185,7 +185,7 @@ def _training_tasks(
     console: Console, dataset: str, path: str, side: int
 ) -> "JaxArcTask":
     """Return the tasks with small enough grids, padded to the largest of these."""
-    from jaxarc.learning.solver.examples import fit_tasks
+    from jaxarc.learning.training import fit_tasks
 
     parser = parsers.open_dataset(dataset, path)
     ids = _fitting(parser, side, side)

@@ -21,7 +21,6 @@ from jaxarc.learning.solver.examples import (
     ask_tests,
     demonstrations,
     draw_batch,
-    fit_tasks,
     undo_augmentation,
 )
 from jaxarc.learning.solver.network import NetworkConfig, SolverNetwork, answer_loss
@@ -38,6 +37,7 @@ from jaxarc.learning.solver.voting import (
     rank_candidates,
     save_solver,
 )
+from jaxarc.learning.training import fit_tasks
 from jaxarc.tasks.augment import random_augmentation, transform_planes
 from jaxarc.tasks.packing import pack_tasks, stack_tasks
 from jaxarc.tasks.task_json import RawTask

@@ -2,7 +2,8 @@
 
 The draws are the same for all pairs of a task, so whatever an operation draws (a color,
 a number, a table) is part of the rule. Colors are 0 (background) to 9; drawn grids use
-1 to 4. Directions are not drawn: a program turns the grid, applies the operation and turns it back.
+1 to 4. Directions are not drawn: a program turns the grid, applies the operation and
+turns it back.
 """
 
 import jax

@@ -14,14 +14,15 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from jaxarc.learning.solver.examples import MixtureConfig, PairBank, draw_batch
 from jaxarc.learning.solver.network import NetworkConfig, SolverNetwork, answer_loss
-from jaxrig.checkpoint import CheckpointManager
+from jaxarc.learning.training import keep_in
 from jaxrig.compile_guard import compile_once
-from jaxrig.learn import JsonLines, train
+from jaxrig.learn import train
 from jaxrig.progress import Meter
 
 # Newton-Schulz iteration of Muon: five rounds bring singular values to about 1.
@@ -125,18 +126,22 @@ def orthogonalize(matrix: Float[Array, "n m"]) -> Float[Array, "n m"]:
     return (x.T if tall else x) * (0.2 * max(matrix.shape) ** 0.5)
 
 
+@eqx.filter_jit
+def _networks(keys: PRNGKeyArray, config: NetworkConfig) -> SolverNetwork:
+    return eqx.filter_vmap(lambda key: SolverNetwork(key, config))(keys)
+
+
 def start_training(config: SolverConfig) -> SolverState:
     """Return untrained networks."""
-
-    def start(key: PRNGKeyArray) -> SolverState:
-        network_key, key = jax.random.split(key)
-        network = SolverNetwork(network_key, config.network)
-        params: Any = network
-        memory = make_optimizer(config).init(params)
-        return SolverState(network, network, memory, key, jnp.zeros((), jnp.int32))
-
     keys = jax.random.split(jax.random.key(config.seed), config.members)
-    return eqx.filter_jit(eqx.filter_vmap(start))(keys)
+    split = jax.vmap(jax.random.split)(keys)
+    networks = _networks(split[:, 0], config.network)
+    begin = lambda network: make_optimizer(config).init(network)
+    # An optimizer starts from zeros: NumPy's, since a program would have to compile.
+    zeros = lambda leaf: jax.device_put(np.zeros(leaf.shape, leaf.dtype))
+    memory = jax.tree.map(zeros, jax.eval_shape(jax.vmap(begin), networks))
+    steps = jnp.zeros(config.members, jnp.int32)
+    return SolverState(networks, networks, memory, split[:, 1], steps)
 
 
 def update(
@@ -200,17 +205,12 @@ def train_solver(
     """
     compiled = compile_once(update)
     total = jnp.asarray(config.steps, jnp.float32)
-    manager = None
-    if folder is not None:
-        manager = CheckpointManager(Path(folder) / "checkpoints", keep=2)
-        sinks = (JsonLines(Path(folder) / "metrics.jsonl"), *sinks)
     state, _ = train(
         lambda state: compiled(state, bank, generated, total, config),
         start_training(config),
         config.updates,
         meter=meter,
-        sinks=sinks,
-        manager=manager,
         config=config,
+        **keep_in(folder, sinks),
     )
     return state

@@ -15,7 +15,11 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from jaxarc.config import ActionConfig, EnvironmentConfig, HistoryConfig, JaxArcConfig
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.starts import EnvParams
-from jaxarc.learning.demonstrations import PlaceObservationWrapper, make_player
+from jaxarc.learning.demonstrations import (
+    PlaceObservationWrapper,
+    cut_padding,
+    make_player,
+)
 from jaxarc.learning.evaluation import ATTEMPTS, EvaluationResult, evaluate
 from jaxarc.learning.planner import KINDS
 from jaxarc.learning.solver.examples import (
@@ -24,10 +28,10 @@ from jaxarc.learning.solver.examples import (
     ask_tests,
     demonstrations,
     draw_query,
-    fit_tasks,
     undo_augmentation,
 )
 from jaxarc.learning.solver.network import NetworkConfig, SolverNetwork
+from jaxarc.learning.training import fit_tasks
 from jaxarc.types import JaxArcTask
 from jaxrig.checkpoint import load_tree, read_header, save_tree
 from jaxrig.compile_guard import compile_once
@@ -127,13 +131,9 @@ def rank_candidates(
     order = np.argsort(-weights, kind="stable")
     total = weights.sum()
     answers = found.reshape(-1, *grids.shape[1:])
-    return tuple(Candidate(_cut(answers[i]), float(weights[i] / total)) for i in order)
-
-
-def _cut(grid: Int[np.ndarray, "h w"]) -> Int[np.ndarray, "h w"]:
-    """Return the cells of a grid that are not padding."""
-    inside = grid >= 0
-    return grid[inside.any(axis=1)][:, inside.any(axis=0)]
+    return tuple(
+        Candidate(cut_padding(answers[i]), float(weights[i] / total)) for i in order
+    )
 
 
 def predict_all(
