@@ -184,12 +184,10 @@ def play(
     test: Annotated[
         bool, typer.Option("--test", help="Play the tests; their targets are hidden.")
     ] = False,
-    pair: Annotated[int, typer.Option("--pair", min=1, help="Pair to start with.")] = 1,
+    pair: Annotated[int, typer.Option(min=1, help="Pair to start with.")] = 1,
     script: Annotated[
         Path | None,
-        typer.Option(
-            "--script", exists=True, dir_okay=False, help="Read commands from a file."
-        ),
+        typer.Option(exists=True, dir_okay=False, help="Read commands from a file."),
     ] = None,
     save: Annotated[
         Path | None,
@@ -197,9 +195,7 @@ def play(
             "--out", "--save", help="Write the episode to this file, for `replay`."
         ),
     ] = None,
-    steps: Annotated[
-        int, typer.Option("--steps", min=1, help="Maximum number of steps.")
-    ] = 1000,
+    steps: Annotated[int, typer.Option(min=1, help="Maximum number of steps.")] = 1000,
 ) -> None:
     """Solve a task by hand with the operations of the agents. Type help for a list."""
     check_writable(save)

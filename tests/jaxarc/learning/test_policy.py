@@ -101,7 +101,7 @@ def test_best_is_the_likeliest_cell_of_the_likeliest_operation():
 
 
 def test_a_batch_gives_what_its_rows_give():
-    policy, observations = make_policy(depth=2), make_observation(batch=(3,))
+    policy, observations = make_policy(), make_observation(batch=(3,))
     keys = jax.random.split(jax.random.key(4), 3)
     together = jax.device_get(jax.jit(jax.vmap(policy.sample))(keys, observations))
     sample = eqx.filter_jit(policy.sample)

@@ -17,6 +17,7 @@ from jaxarc.envs.environment import Environment
 from jaxarc.envs.starts import EnvParams
 from jaxarc.learning.demonstrations import (
     PlaceObservationWrapper,
+    PlannedPlayer,
     cut_padding,
     make_player,
 )
@@ -209,9 +210,14 @@ def play_candidates(
     )
     fitted = fit_tasks(tasks, height, width)
     env = Environment(params=EnvParams.from_config(config, fitted, episode_mode=1))
-    player = make_player(env, grids, kinds)
-    watched = PlaceObservationWrapper(env)
-    return evaluate(player, watched, jax.random.key(0), ATTEMPTS, greedy=True)
+    plans = np.asarray(make_player(env, grids, kinds).actions)
+    watched, key = PlaceObservationWrapper(env), jax.random.key(0)
+    # Each attempt as the first of its own player: one program plays them all.
+    players = [PlannedPlayer(jax.device_put(plans[[nth]])) for nth in (0, -1)]
+    results = [evaluate(player, watched, key, 1, greedy=True) for player in players]
+    names = ("solved", "similarity", "steps", "rewards")
+    both = {n: np.concatenate([getattr(r, n) for r in results]) for n in names}
+    return dataclasses.replace(results[0], **both)
 
 
 def count_actions(result: EvaluationResult) -> np.ndarray:
