@@ -274,8 +274,8 @@ class TaskPlayer(Shown):
         self.mode, self.pair = mode, pair
         state, _ = arc_reset(jax.random.key(0), config, task, mode, pair)
         self._states = [state]
-        self._actions: list[tuple[int, ...]] = []
-        self._frames = [frame_of(state)]
+        self.actions: list[tuple[int, ...]] = []
+        self.frames = [frame_of(state)]  # the reset first
 
     @property
     def state(self) -> ArcEnvState:
@@ -285,17 +285,12 @@ class TaskPlayer(Shown):
     @property
     def frame(self) -> EpisodeFrame:
         """Return the frame of the last step."""
-        return self._frames[-1]
-
-    @property
-    def frames(self) -> list[EpisodeFrame]:
-        """Return the frames so far, the reset first."""
-        return list(self._frames)
+        return self.frames[-1]
 
     @property
     def steps(self) -> int:
         """Return the number of steps taken."""
-        return len(self._actions)
+        return len(self.actions)
 
     @property
     def done(self) -> bool:
@@ -329,8 +324,8 @@ class TaskPlayer(Shown):
         action = create_bbox_action(operation, *box)
         state, _, reward, _, _ = arc_step(self.state, action, self.config)
         self._states.append(state)
-        self._actions.append((operation, *box))
-        self._frames.append(frame_of(state, operation, float(reward)))
+        self.actions.append((operation, *box))
+        self.frames.append(frame_of(state, operation, float(reward)))
         return self.frame
 
     def _reach(self, operation: int, box: Box | None) -> Box:
@@ -352,9 +347,9 @@ class TaskPlayer(Shown):
 
     def undo(self) -> None:
         """Take the last step back; ValueError at the start."""
-        if not self._actions:
+        if not self.actions:
             raise ValueError("there is no step to undo")
-        for kept in (self._states, self._frames, self._actions):
+        for kept in (self._states, self.frames, self.actions):
             kept.pop()
 
     def recording(self) -> Recording:
@@ -365,6 +360,6 @@ class TaskPlayer(Shown):
             mode=self.mode,
             pair=self.pair,
             form="bbox",
-            actions=tuple(self._actions),
-            rewards=tuple(frame.reward for frame in self._frames[1:]),
+            actions=tuple(self.actions),
+            rewards=tuple(frame.reward for frame in self.frames[1:]),
         )

@@ -238,7 +238,7 @@ def undo(desk: Desk, request: Mapping[str, Any]) -> dict[str, Any]:
     with desk.lock:
         game = _game(desk, request)
         for _ in range(game.player.steps if request.get("all") else 1):
-            taken = game.player.recording().actions[-1:]
+            taken = game.player.actions[-1:]
             game.player.undo()
             game.undone.extend(taken)
         return _kept(desk, game)
@@ -288,7 +288,6 @@ def games(desk: Desk, request: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _facts(game: Game) -> dict[str, Any]:
     """Return what the page shows of a game; the answer only once it is settled."""
     player, frame = game.player, game.player.frame
-    actions = player.recording().actions
     wrong = None
     if player.done and not game.solved and game.answer is not None:
         wrong = _difference(frame.grid, game.answer)
@@ -302,7 +301,7 @@ def _facts(game: Game) -> dict[str, Any]:
         "redo": len(game.undone),
         "done": player.done,
         "solved": game.solved,
-        "history": [[get_operation_name(a[0]), a[0], list(a[1:])] for a in actions],
+        "history": [[get_operation_name(n), n, box] for n, *box in player.actions],
         "clipboard": _clipboard(player),
         "wrong": wrong,
     }
@@ -337,7 +336,7 @@ def steps_left(desk: Desk, request: Mapping[str, Any]) -> list[dict[str, Any]]:
         game = _game(desk, request)
         if game.answer is None:
             raise ValueError("the answer to this test is not known")
-        frames = game.player.frames
+        frames = [*game.player.frames]
     rows = plan(frames[-1].grid, game.answer, frames[0].grid).tolist()
     return [
         {"name": get_operation_name(row[0]), "operation": row[0], "box": row[1:]}

@@ -45,17 +45,14 @@ def kept(run):
     return sorted(path.name for path in run.path.glob("*/episode_*"))
 
 
-def test_a_run_without_a_name_has_the_time(tmp_path):
+def test_a_run_without_a_name_has_the_time_and_a_name_is_no_path(tmp_path):
     first = folder(tmp_path, run_name=None)
     second = folder(tmp_path, run_name=None)
     assert first.path == tmp_path / "20250102_030405"
     assert second.path == tmp_path / "20250102_030405-2"
-
-
-@pytest.mark.parametrize("name", ["../x", "a/b", ".."])
-def test_a_name_is_no_path(tmp_path, name):
-    with pytest.raises(ValueError, match="plain name"):
-        folder(tmp_path, run_name=name)
+    for name in ("../x", "a/b", ".."):
+        with pytest.raises(ValueError, match="plain name"):
+            folder(tmp_path, run_name=name)
 
 
 def test_only_its_own_folders_are_cleared(tmp_path):
@@ -171,8 +168,7 @@ def test_the_policy_says_what_is_kept_of_an_episode(tmp_path, policy, there, gri
     if there:
         content = json.loads(path.read_text())
         assert len(content["step_data"]) == 3
-        assert ("grids" in content) == grids
-        assert content.get("grids", [[[1, 1], [1, 1]]]) == [[[1, 1], [1, 1]]]
+        assert content.get("grids") == ([[[1, 1], [1, 1]]] if grids else None)
 
 
 def test_figures_and_warnings(tmp_path):
@@ -232,9 +228,8 @@ def test_less_is_shown_where_less_is_asked_for(groups, missing):
 
 
 def test_figures_are_lines():
-    config = log_config("out")
     console = Console(file=io.StringIO(), width=80, _environ={})
-    handler = ConsoleHandler(config, console)
+    handler = ConsoleHandler(log_config("out"), console)
     with console.capture() as capture:
         handler.batch(3, {"loss": 0.123456, "envs": 4})
         handler.evaluation({"[bold]": 2, "nested": {"a": 1}})
@@ -288,17 +283,10 @@ def test_less_is_drawn_where_less_is_asked_for(tmp_path, changes, left):
 
 
 def test_what_a_step_shows_is_a_choice(tmp_path):
+    off = ("show_operation_names", "highlight_changes", "include_metrics")
+    less = dict.fromkeys(off, False) | {"color_scheme": "high_contrast"}
     full = drawn(tmp_path / "full", show_coordinates=True) / "step_001.svg"
-    bare = (
-        drawn(
-            tmp_path / "bare",
-            show_operation_names=False,
-            highlight_changes=False,
-            include_metrics=False,
-            color_scheme="high_contrast",
-        )
-        / "step_001.svg"
-    )
+    bare = drawn(tmp_path / "bare", **less) / "step_001.svg"
     assert 'data-mark="number"' in full.read_text()
     assert 'data-mark="changed"' in full.read_text()
     assert any("reward" in text for text in texts(full))

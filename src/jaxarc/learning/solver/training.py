@@ -66,13 +66,6 @@ class SolverState(eqx.Module):
     step: Int[Array, ""]
 
 
-class SolverMetrics(eqx.Module):
-    """Means over the steps and members of one update."""
-
-    loss: Float[Array, ""]
-    right: Float[Array, ""]
-
-
 def make_optimizer(config: SolverConfig) -> optax.GradientTransformation:
     """Return Muon for the matrices of blocks and Adam for the rest, at a rate of 1."""
     decay = lambda factor: optax.add_decayed_weights(config.weight_decay * factor)
@@ -150,8 +143,8 @@ def update(
     generated: PairBank | None,
     total: Float[Array, ""],
     config: SolverConfig,
-) -> tuple[SolverState, SolverMetrics]:
-    """Take `scan` of `total` gradient steps with every member."""
+) -> tuple[SolverState, dict[str, Array]]:
+    """Take `scan` of `total` gradient steps with every member; return mean metrics."""
     members = jax.vmap(lambda one: _step(one, bank, generated, total, config))
     state, metrics = jax.lax.scan(
         lambda state, _: members(state), state, None, config.scan
@@ -165,7 +158,7 @@ def _step(
     generated: PairBank | None,
     total: Float[Array, ""],
     config: SolverConfig,
-) -> tuple[SolverState, SolverMetrics]:
+) -> tuple[SolverState, dict[str, Array]]:
     key, batch_key = jax.random.split(state.key)
     example, answers, asked = draw_batch(
         batch_key, bank, generated, config.batch, config.mixture, config.network
@@ -188,7 +181,7 @@ def _step(
         lambda old, new: keep * old + (1 - keep) * new, state.average, network
     )
     following = SolverState(network, average, memory, key, step)
-    return following, SolverMetrics(loss, right)
+    return following, {"loss": loss, "right": right}
 
 
 def train_solver(

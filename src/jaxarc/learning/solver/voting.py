@@ -55,16 +55,6 @@ class Candidate(NamedTuple):
     confidence: float
 
 
-class Votes(NamedTuple):
-    """Answers of every vote to every query, and the log probability each gave its own.
-
-    Cells are -1 outside of a grid.
-    """
-
-    grids: Int[np.ndarray, "votes queries h w"]
-    scores: Float[np.ndarray, "votes queries"]
-
-
 def _answer(
     networks: SolverNetwork, key: PRNGKeyArray, bank: PairBank, queries: Queries
 ) -> tuple[Int[Array, "members queries h w"], Float[Array, "members queries"]]:
@@ -90,32 +80,6 @@ _compiled_answer = compile_once(_answer, max_traces=None)
 def members_of(networks: SolverNetwork) -> int:
     """Return how many networks are stacked."""
     return networks.head.shape[0]
-
-
-def collect_votes(
-    networks: SolverNetwork,
-    key: PRNGKeyArray,
-    bank: PairBank,
-    queries: Queries,
-    votes: int,
-    meter: Meter,
-    at_once: int = AT_ONCE,
-) -> Votes:
-    """Ask every member `votes` times about every query."""
-    number = len(queries.rows)
-    total = votes * number
-    size = min(at_once, total)
-    parts = []
-    for start in range(0, total, size):
-        # The last batch wraps around to the first questions, to keep one shape.
-        which = np.arange(start, start + size) % number
-        part = jax.tree.map(lambda x, at=which: np.asarray(x)[at], queries)
-        keys = jax.random.fold_in(key, start)
-        found = _compiled_answer(networks, keys, bank, jax.device_put(part))
-        parts.append(jax.device_get(found))
-        meter.show(min(start + size, total))
-    joined = (np.concatenate(x, axis=1)[:, :total] for x in zip(*parts, strict=True))
-    return Votes(*(x.reshape(-1, number, *x.shape[2:]) for x in joined))
 
 
 def rank_candidates(
@@ -151,21 +115,29 @@ def predict_all(
     """
     if votes < 1:
         raise ValueError(f"votes is {votes}: ask at least once")
-    config = networks.config
+    config, key = networks.config, jax.random.key(0) if key is None else key
     tasks = fit_tasks(tasks, config.height, config.width)
-    queries = ask_tests(tasks)
-    key = jax.random.key(0) if key is None else key
-    bank = demonstrations(tasks, config.pairs)
-    meter = meter or Meter()
-    meter.start("votes", votes * len(queries.rows))
+    queries, bank = ask_tests(tasks), demonstrations(tasks, config.pairs)
+    number = len(queries.rows)
+    total, size = votes * number, min(AT_ONCE, votes * number)
+    parts, meter = [], meter or Meter()
+    meter.start("votes", total)
     try:
-        found = collect_votes(networks, key, bank, queries, votes, meter)
+        for start in range(0, total, size):
+            # The last batch wraps around to the first questions, to keep one shape.
+            which = np.arange(start, start + size) % number
+            part = jax.tree.map(lambda x, at=which: np.asarray(x)[at], queries)
+            keys = jax.random.fold_in(key, start)
+            found = _compiled_answer(networks, keys, bank, jax.device_put(part))
+            parts.append(jax.device_get(found))
+            meter.show(min(start + size, total))
     finally:
         meter.stop()
+    joined = (np.concatenate(x, axis=1)[:, :total] for x in zip(*parts, strict=True))
+    grids, scores = (x.reshape(-1, number, *x.shape[2:]) for x in joined)
     answers: list[list[tuple[Candidate, ...]]] = [[] for _ in range(bank.tasks)]
     for nth, row in enumerate(np.asarray(queries.rows)):
-        ranked = rank_candidates(found.grids[:, nth], found.scores[:, nth])
-        answers[row].append(ranked)
+        answers[row].append(rank_candidates(grids[:, nth], scores[:, nth]))
     return answers
 
 
