@@ -256,7 +256,14 @@ def draw_task(
     areas = [max(rows, 1) * side + 2 * FRAME for rows in tallest]
     columns = [_column(pair, side, areas, scheme) for pair in pairs]
     train = sum(pair.name.startswith("Train") for pair in pairs)
-    whole = beside(_divided(columns, train), GAP)
+    if 0 < train < len(columns):  # a dashed line before the tests
+        tall = max(column.height for column in columns)
+        line = (
+            f'<path d="M1 0v{tall:.0f}" stroke="currentColor" stroke-opacity="0.4" '
+            'stroke-width="2" stroke-dasharray="6 5"/>'
+        )
+        columns.insert(train, Drawing(2.0, tall, line))
+    whole = beside(columns, GAP)
     parts = [words(label, bold=True), whole] if label else [whole]
     return padded(stacked(parts, 8.0, label or "Task"), GAP)
 
@@ -280,18 +287,6 @@ def _column(
         captioned(below, wanted.size if wanted else "unknown"),
     ]
     return stacked(parts, 6.0, name)
-
-
-def _divided(columns: Sequence[Drawing], train: int) -> list[Drawing]:
-    """Put a dashed line between demonstrations and tests."""
-    if not 0 < train < len(columns):
-        return list(columns)
-    height = max(column.height for column in columns)
-    line = (
-        f'<path d="M1 0v{height:.0f}" stroke="currentColor" stroke-opacity="0.4" '
-        'stroke-width="2" stroke-dasharray="6 5"/>'
-    )
-    return [*columns[:train], Drawing(2.0, height, line), *columns[train:]]
 
 
 def _boxes(marked: Bool[np.ndarray, "h w"], side: float, inset: float = 0.0) -> str:

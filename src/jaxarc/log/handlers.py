@@ -338,11 +338,8 @@ class WandbHandler(Handler):
         self._frequency = rules.log_frequency
         self._run = wandb.init(
             project=rules.project_name,
-            entity=rules.entity,
             tags=list(rules.tags),
-            notes=rules.notes,
-            group=rules.group,
-            job_type=rules.job_type,
+            **{n: getattr(rules, n) for n in ("entity", "notes", "group", "job_type")},
             mode="offline" if rules.offline_mode else "online",
             config=kept if rules.save_config else None,
         )
