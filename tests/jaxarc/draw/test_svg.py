@@ -25,9 +25,6 @@ def test_rows_and_columns_take_the_room_of_their_parts():
     assert 'translate(15 0)"><rect' in row.body
     assert (column.width, column.height) == (20.0, 17.0)
     assert 'translate(5 0)"><path' in column.body
-
-
-def test_room_around_a_picture():
     part = svg.padded(SMALL, 3.0)
     assert (part.width, part.height) == (16.0, 10.0)
     middle = svg.centered(SMALL, 30.0, 2.0)
@@ -41,17 +38,14 @@ def test_words_cannot_break_the_markup(read_svg):
         assert read_svg(svg.words(text).as_svg(background)).texts == [text]
 
 
-def test_a_drawing_may_stand_in_a_report_and_follows_its_theme():
-    found = parse_drawing(svg.beside([svg.words("a"), svg.arrow(90)], 2.0).as_svg())
-    assert found.themed
-
-
 def test_a_saved_file_is_dark_on_white(tmp_path):
     path = svg.save_drawing(svg.words("a"), tmp_path / "new" / "a.svg")
     text = path.read_text()
     assert "currentColor" not in text
     assert 'fill="#ffffff"' in text
     assert not parse_drawing(text).themed
+    themed = svg.beside([svg.words("a"), svg.arrow(90)], 2.0).as_svg()
+    assert parse_drawing(themed).themed  # in a report
 
 
 def test_other_formats_are_converted(tmp_path, monkeypatch):
