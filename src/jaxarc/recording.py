@@ -18,14 +18,7 @@ from jaxarc.actions import (
     create_mask_action,
     create_point_action,
 )
-from jaxarc.config import (
-    ActionConfig,
-    ArcEpisodeConfig,
-    DatasetConfig,
-    EnvironmentConfig,
-    HistoryConfig,
-    JaxArcConfig,
-)
+from jaxarc.config import DatasetConfig, HistoryConfig, JaxArcConfig
 from jaxarc.draw.episodes import EpisodeFrame
 from jaxarc.envs.functional import arc_reset, arc_step
 from jaxarc.ops.operations import NUM_OPERATIONS
@@ -243,17 +236,14 @@ def _is_action(numbers: Any, length: int | None, cells: int) -> bool:
 
 def player_config(dataset: DatasetConfig, steps: int = STEPS) -> JaxArcConfig:
     """Return rules for a person: all pairs may be visited; solving ends nothing."""
-    return JaxArcConfig(
-        environment=EnvironmentConfig(max_episode_steps=steps),
-        dataset=dataset,
-        action=ActionConfig(selection_format="bbox"),
-        history=HistoryConfig(enabled=False),
-        episode=ArcEpisodeConfig(
-            demo_selection_strategy="sequential",
-            require_all_demos_solved=True,
-            allow_test_switching=True,
-            max_pairs_per_episode=100,
-        ),
+    base = JaxArcConfig(dataset=dataset, history=HistoryConfig(enabled=False))
+    return base.with_settings(
+        max_episode_steps=steps,
+        selection_format="bbox",
+        demo_selection_strategy="sequential",
+        require_all_demos_solved=True,
+        allow_test_switching=True,
+        max_pairs_per_episode=100,
     )
 
 

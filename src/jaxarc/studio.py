@@ -72,8 +72,8 @@ def datasets(desk: Desk, request: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _downloaded(desk: Desk, kind: str) -> Path | None:
     """Return where a data set that is not embedded lies in the folder."""
     inner = {"Concept": "corpus", "Mini": "data/MiniARC"}[kind]
-    folders = (desk.folder.root, *desk.folder.root.glob("data/*"))
-    folders = (*folders, *desk.folder.root.glob("*"))
+    root = desk.folder.root
+    folders = (root, *root.glob("data/*"), *root.glob("*"))
     return next((path for path in folders if (path / inner).is_dir()), None)
 
 
@@ -90,7 +90,7 @@ def _parser(desk: Desk, name: str) -> TaskParser:
 def tasks(desk: Desk, request: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return what tasks can be filtered by: size, colors, shape change, concept."""
     packed = _parser(desk, required(request, "dataset", str)).tasks
-    solved = _solved(desk)
+    solved = {game["task"] for game in games(desk, {}) if game["solved"]}
     found = []
     for row, name in enumerate(packed.ids):
         grids = slice(packed.starts[row], packed.starts[row + 1])
@@ -117,10 +117,6 @@ def tasks(desk: Desk, request: Mapping[str, Any]) -> list[dict[str, Any]]:
             }
         )
     return found
-
-
-def _solved(desk: Desk) -> set[str]:
-    return {game["task"] for game in games(desk, {}) if game["solved"]}
 
 
 def thumbnails(desk: Desk, request: Mapping[str, Any]) -> dict[str, list[Any]]:
@@ -288,9 +284,13 @@ def games(desk: Desk, request: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _facts(game: Game) -> dict[str, Any]:
     """Return what the page shows of a game; the answer only once it is settled."""
     player, frame = game.player, game.player.frame
-    wrong = None
-    if player.done and not game.solved and game.answer is not None:
-        wrong = _difference(frame.grid, game.answer)
+    wrong, answer = None, game.answer
+    if player.done and not game.solved and answer is not None:
+        # By its size, or in which cells.
+        wrong = {"size": list(answer.shape), "cells": []}
+        if frame.grid.shape == answer.shape:
+            cells = np.argwhere(frame.grid != answer).tolist()
+            wrong = {"size": None, "cells": cells}
     return {
         "game": game.name,
         "dataset": game.dataset,
@@ -315,13 +315,6 @@ def _clipboard_views(state: ArcEnvState) -> tuple[Any, Any]:
 def _clipboard(player: TaskPlayer) -> list[str] | None:
     content, mask = jax.device_get(_clipboard_views(player.state))
     return _rows(read_cells(content, mask).values) or None
-
-
-def _difference(grid: np.ndarray, answer: np.ndarray) -> dict[str, Any]:
-    """Say how a submission differs: by its size, or in which cells."""
-    if grid.shape != answer.shape:
-        return {"size": list(answer.shape), "cells": []}
-    return {"size": None, "cells": np.argwhere(grid != answer).tolist()}
 
 
 def answer(desk: Desk, request: Mapping[str, Any]) -> dict[str, Any]:

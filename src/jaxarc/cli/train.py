@@ -11,13 +11,7 @@ import typer
 
 from jaxarc.cli import episodes
 from jaxarc.cli.tasks import PathOption, table_of
-from jaxarc.config import (
-    JaxArcConfig,
-    LoggingConfig,
-    StorageConfig,
-    VisualizationConfig,
-    WandbConfig,
-)
+from jaxarc.config import JaxArcConfig
 from jaxrig.atomic import write_file
 from jaxrig.console import OutOption, check_writable, make_console
 from jaxrig.report import line_chart
@@ -210,9 +204,11 @@ def log_settings(path: Path | None, wandb: bool) -> JaxArcConfig | None:
         return dataclasses.replace(settings, wandb=tracking) if wandb else settings
     if not wandb:
         return None
-    return JaxArcConfig(
-        visualization=VisualizationConfig(enabled=False),
-        storage=StorageConfig(policy="none"),
-        logging=LoggingConfig(batched_logging_enabled=True, log_frequency=1),
-        wandb=WandbConfig(enabled=True, log_frequency=1),
+    return JaxArcConfig.from_hydra(
+        {
+            "visualization": {"enabled": False},
+            "storage": {"policy": "none"},
+            "logging": {"batched_logging_enabled": True, "log_frequency": 1},
+            "wandb": {"enabled": True, "log_frequency": 1},
+        }
     )
