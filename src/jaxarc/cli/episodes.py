@@ -1,6 +1,5 @@
 """`jaxrig arc rollout`, `demonstrate` and `replay`: episodes made and repeated."""
 
-import dataclasses
 import enum
 import time
 from pathlib import Path
@@ -92,8 +91,7 @@ def rollout(
         with ExperimentLogger(settings, console=console) as logger:
             if result.recording is not None:
                 log_recording(logger, result.recording, result.recording.load_task())
-            names = [f.name for f in dataclasses.fields(result)]
-            figures = {n: getattr(result, n) for n in names if n != "recording"}
+            figures = {n: v for n, v in vars(result).items() if n != "recording"}
             logger.log_evaluation_summary(figures)
             if logger.path is not None:
                 say(console, f"logged to {logger.path}")
@@ -186,8 +184,8 @@ def read_log_settings(path: Path) -> JaxArcConfig:
     config = JaxArcConfig.from_yaml(path)
     level = config.environment.debug_level
     defaults = JaxArcConfig(environment=EnvironmentConfig(debug_level=level))
-    names = {field.name for field in dataclasses.fields(config)} - set(GROUPS)
-    odd = [n for n in sorted(names) if getattr(config, n) != getattr(defaults, n)]
+    changed = {n for n, value in vars(config).items() if value != getattr(defaults, n)}
+    odd = sorted(changed - set(GROUPS))
     if odd:
         raise typer.BadParameter(
             f"{path} sets {', '.join(odd)}, which are set by command-line options: "

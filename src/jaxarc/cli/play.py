@@ -222,7 +222,12 @@ def play(
     finally:
         if save is not None:
             table.save(str(save))
-    console.print(table.result(), highlight=False)
+    solved, total = player.solved, sum(frame.reward for frame in player.frames)
+    result = f"{int(solved.sum())} of {len(solved)} pairs solved"
+    steps_taken = count_steps(player.steps)
+    console.print(
+        f"{task}: {result}, {steps_taken}, return {total:+z.3f}", highlight=False
+    )
 
 
 def count_steps(steps: int) -> str:
@@ -340,15 +345,6 @@ class PlaySession:
         if solved.any():
             words.append(f"solved {int(solved.sum())} of {len(solved)}")
         return " · ".join(words)
-
-    def result(self) -> str:
-        """Describe the outcome."""
-        player = self.player
-        total = sum(player.recording().rewards)
-        return (
-            f"{player.task_id}: {int(player.solved.sum())} of {len(player.solved)} "
-            f"pairs solved, {count_steps(player.steps)}, return {total:+z.3f}"
-        )
 
     def _say(self, words: str, style: str = "") -> None:
         self.console.print(Text(words, style), soft_wrap=True)
