@@ -163,11 +163,9 @@ def train(
         data=f"{dataset_kind(dataset)} and {generated} generated tasks",
     )
     bank = demonstrations(buffer, network.pairs)
-    made = None
-    if generated:
-        key = jax.random.fold_in(jax.random.key(seed), 1)
-        shape = network.pairs + 1, network.height, network.width
-        made = generate_tasks(key, generated, *shape)
+    key = jax.random.fold_in(jax.random.key(seed), 1)
+    size = generated, network.pairs + 1, *buffer.get_grid_shape()
+    made = generate_tasks(key, *size) if generated else None
     state = train_solver(config, bank, made, out, make_meter())
     about = {"data": dataset, "tasks": network.tasks, "generated": generated}
     about |= {"steps": config.steps, "batch": batch, "seed": seed}
