@@ -9,8 +9,7 @@ import dataclasses
 import functools
 import os
 import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -208,41 +207,29 @@ def batch_steps(environments: int = 1000) -> list[Measurement]:
 
 def compiling(repeats: int = 3) -> list[Measurement]:
     """Measure compilation of step and reset at 30x30 from nothing."""
-    env = large_environment()
-    wall, cpu = [], []
-    action = _points(1)[0]
-    with _nothing_cached():
-        for number in range(repeats):
-            rules = EnvironmentConfig(max_episode_steps=UNUSUAL_LIMIT + number)
-            config = dataclasses.replace(bench_config(), environment=rules)
-            begin = time.perf_counter(), time.process_time()
-            _compile(config, env.params.buffer, action)
-            wall.append(time.perf_counter() - begin[0])
-            cpu.append(time.process_time() - begin[1])
-    timing = Timing(float(np.median(wall)), tuple(wall), tuple(cpu))
-    shapes = {"grid": [30, 30], "actions": "point"}
-    return [Measurement("step and reset", timing, 2, "programs", shapes)]
-
-
-def _compile(config: JaxArcConfig, tasks: JaxArcTask, action: PointAction) -> None:
-    key = jax.random.key(0)
-    reset = jax.jit(lambda key, tasks: arc_reset(key, config, tasks))
-    step = jax.jit(lambda state, action: arc_step(state, action, config))
-    state, _ = jax.eval_shape(reset, key, tasks)
-    reset.lower(key, tasks).compile()
-    step.lower(state, action).compile()
-
-
-@contextmanager
-def _nothing_cached() -> Generator[None, None, None]:
-    """Keep what is compiled here out of the cache on disk, for the next run."""
+    tasks, action = large_environment().params.buffer, _points(1)[0]
+    key, wall, cpu = jax.random.key(0), [], []
+    # What is compiled here stays out of the cache on disk, for the next run.
     name = "jax_persistent_cache_min_compile_time_secs"
     before = jax.config.values[name]
     jax.config.update(name, 1e9)
     try:
-        yield
+        for number in range(repeats):
+            rules = EnvironmentConfig(max_episode_steps=UNUSUAL_LIMIT + number)
+            config = dataclasses.replace(bench_config(), environment=rules)
+            begin = time.perf_counter(), time.process_time()
+            reset = jax.jit(functools.partial(arc_reset, config=config))
+            step = jax.jit(functools.partial(arc_step, config=config))
+            state, _ = jax.eval_shape(reset, key, task_data=tasks)
+            reset.lower(key, task_data=tasks).compile()
+            step.lower(state, action).compile()
+            wall.append(time.perf_counter() - begin[0])
+            cpu.append(time.process_time() - begin[1])
     finally:
         jax.config.update(name, before)
+    timing = Timing(float(np.median(wall)), tuple(wall), tuple(cpu))
+    shapes = {"grid": [30, 30], "actions": "point"}
+    return [Measurement("step and reset", timing, 2, "programs", shapes)]
 
 
 def make_benchmarks(

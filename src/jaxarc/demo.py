@@ -7,12 +7,7 @@ import jax
 import numpy as np
 
 from jaxarc.actions import create_point_action
-from jaxarc.config import (
-    ActionConfig,
-    EnvironmentConfig,
-    HistoryConfig,
-    JaxArcConfig,
-)
+from jaxarc.config import ActionConfig, HistoryConfig, JaxArcConfig
 from jaxarc.draw import draw_task, episode_section
 from jaxarc.envs.functional import arc_reset, arc_step
 from jaxarc.learning.evaluation import evaluate
@@ -23,21 +18,11 @@ from jaxarc.registration import make
 from jaxarc.rollouts import FORMS, RolloutResult, random_rollout
 from jaxarc.tasks import open_dataset
 from jaxarc.tasks.parsers import TaskParser
+from jaxrig import report
 from jaxrig.learn import PPOConfig
 from jaxrig.memory import tree_bytes
 from jaxrig.progress import Meter
-from jaxrig.report import (
-    Beside,
-    Code,
-    Figure,
-    Fold,
-    Heading,
-    Part,
-    Section,
-    Table,
-    Text,
-    line_chart,
-)
+from jaxrig.report import Figure, Fold, Part, Section, Text
 from jaxrig.timing import measure
 
 ENVIRONMENT = "AGI1-train"
@@ -77,24 +62,18 @@ MIRRORED_STEPS: tuple[Step, ...] = (
 
 def arc_section(meter: Meter) -> Section:
     """Return the ARC section of the demo page."""
-    results = run_agents(meter)
-    tasks = open_dataset("AGI1", split="train")
+    env, tasks = make(ENVIRONMENT)[0], open_dataset("AGI1", split="train")
+    results = [
+        random_rollout(env, form, ENVIRONMENTS, STEPS, meter=meter) for form in FORMS
+    ]
     return Section(
         "ARC environments",
         *episode_parts(tasks, results),
-        Fold("Training an agent", *training_parts(tasks, meter)),
+        Fold("Training an agent", *training_parts(meter)),
         Fold("Random agents", *agent_parts(results)),
         Fold("Rates, claimed and measured", *claim_parts(tasks, results)),
         id="arc",
     )
-
-
-def run_agents(meter: Meter) -> list[RolloutResult]:
-    """Run a random agent for every form of action on the ARC-AGI-1 training tasks."""
-    env, _ = make(ENVIRONMENT)
-    return [
-        random_rollout(env, form, ENVIRONMENTS, STEPS, meter=meter) for form in FORMS
-    ]
 
 
 def agent_parts(results: Sequence[RolloutResult]) -> list[Part]:
@@ -119,11 +98,11 @@ def agent_parts(results: Sequence[RolloutResult]) -> list[Part]:
             "equally likely; finished episodes restart on another task. A point "
             "selects one cell, a bbox a rectangle, a mask any set of cells."
         ),
-        Table(tuple(rows[0]), [tuple(row.values()) for row in rows]),
+        report.Table(tuple(rows[0]), [tuple(row.values()) for row in rows]),
     ]
 
 
-def training_parts(tasks: TaskParser, meter: Meter) -> list[Part]:
+def training_parts(meter: Meter) -> list[Part]:
     """Train an agent and report it before, while and after it learns."""
     agent = make_agent(LEARNER)
     key = jax.random.key(1)
@@ -137,7 +116,7 @@ def training_parts(tasks: TaskParser, meter: Meter) -> list[Part]:
     # No episode ends in the first updates, which then have no mean.
     whole = np.isfinite(blocks).all(axis=1)
     updates = WINDOW * (np.arange(len(blocks)) + 1)
-    chart = line_chart(
+    chart = report.line_chart(
         {"mean return": (updates[whole], blocks[whole].mean(axis=1))},
         title="Mean return of finished episodes",
         x_label="update",
@@ -182,16 +161,16 @@ def episode_parts(tasks: TaskParser, results: Sequence[RolloutResult]) -> list[P
     player, *curves = episode_section(ENCLOSED, enclosed.frames).parts
     fastest = max(result.steps_per_second for result in results)
     return [
-        Beside(
+        report.Beside(
             player,
-            Heading("Puzzles to solve, for people and for agents"),
+            report.Heading("Puzzles to solve, for people and for agents"),
             Text(
                 f"Task {ENCLOSED} of ARC-AGI-1, fifth demonstration: flood fill paints "
                 "every area that green encloses. Agents choose among the same 42 "
                 f"operations, on this machine up to {fastest / 1e3:,.0f} thousand "
                 f"times a second in {ENVIRONMENTS:,} environments."
             ),
-            Code(
+            report.Code(
                 f"jaxrig arc play {ENCLOSED}      # solve it yourself\n"
                 "jaxrig arc rollout AGI1       # let a random agent try"
             ),
@@ -233,14 +212,13 @@ def claim_parts(tasks: TaskParser, results: Sequence[RolloutResult]) -> list[Par
         size = history_bytes(tasks, form)
         found = f"{size / 1e6:.3f} MB, {size / 2**20:.3f} MiB"
         rows.append((f"history of 1,000 {form} actions", megabytes, found))
-    return [Table(("what", "documented", "in this run"), rows)]
+    return [report.Table(("what", "documented", "in this run"), rows)]
 
 
 def time_step(tasks: TaskParser) -> float:
     """Measure the seconds of one `arc_step` call at 30x30, after compiling."""
     config = JaxArcConfig(
-        action=ActionConfig(selection_format="point"),
-        history=HistoryConfig(enabled=False),
+        action=ActionConfig(selection_format="point"), history=HistoryConfig(False)
     )
     task = tasks.get_task_by_id(ENCLOSED)
     state, _ = arc_reset(jax.random.key(0), config, task)
@@ -257,10 +235,8 @@ def time_step(tasks: TaskParser) -> float:
 
 def history_bytes(tasks: TaskParser, form: str) -> int:
     """Return the bytes of the history in a state that keeps 1,000 actions."""
-    config = JaxArcConfig(
-        environment=EnvironmentConfig(max_episode_steps=1000),
-        action=ActionConfig(selection_format=form),
-        history=HistoryConfig(max_history_length=1000),
+    config = JaxArcConfig().with_settings(
+        max_episode_steps=1000, selection_format=form, max_history_length=1000
     )
     task = tasks.get_task_by_id(ENCLOSED)
     history = lambda key: arc_reset(key, config, task)[0].action_history

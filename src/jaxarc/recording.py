@@ -18,14 +18,7 @@ from jaxarc.actions import (
     create_mask_action,
     create_point_action,
 )
-from jaxarc.config import (
-    ActionConfig,
-    ArcEpisodeConfig,
-    DatasetConfig,
-    EnvironmentConfig,
-    HistoryConfig,
-    JaxArcConfig,
-)
+from jaxarc.config import DatasetConfig, HistoryConfig, JaxArcConfig
 from jaxarc.draw.episodes import EpisodeFrame
 from jaxarc.envs.functional import arc_reset, arc_step
 from jaxarc.ops.operations import NUM_OPERATIONS
@@ -243,17 +236,14 @@ def _is_action(numbers: Any, length: int | None, cells: int) -> bool:
 
 def player_config(dataset: DatasetConfig, steps: int = STEPS) -> JaxArcConfig:
     """Return rules for a person: all pairs may be visited; solving ends nothing."""
-    return JaxArcConfig(
-        environment=EnvironmentConfig(max_episode_steps=steps),
-        dataset=dataset,
-        action=ActionConfig(selection_format="bbox"),
-        history=HistoryConfig(enabled=False),
-        episode=ArcEpisodeConfig(
-            demo_selection_strategy="sequential",
-            require_all_demos_solved=True,
-            allow_test_switching=True,
-            max_pairs_per_episode=100,
-        ),
+    base = JaxArcConfig(dataset=dataset, history=HistoryConfig(enabled=False))
+    return base.with_settings(
+        max_episode_steps=steps,
+        selection_format="bbox",
+        demo_selection_strategy="sequential",
+        require_all_demos_solved=True,
+        allow_test_switching=True,
+        max_pairs_per_episode=100,
     )
 
 
@@ -274,8 +264,8 @@ class TaskPlayer(Shown):
         self.mode, self.pair = mode, pair
         state, _ = arc_reset(jax.random.key(0), config, task, mode, pair)
         self._states = [state]
-        self._actions: list[tuple[int, ...]] = []
-        self._frames = [frame_of(state)]
+        self.actions: list[tuple[int, ...]] = []
+        self.frames = [frame_of(state)]  # the reset first
 
     @property
     def state(self) -> ArcEnvState:
@@ -285,17 +275,12 @@ class TaskPlayer(Shown):
     @property
     def frame(self) -> EpisodeFrame:
         """Return the frame of the last step."""
-        return self._frames[-1]
-
-    @property
-    def frames(self) -> list[EpisodeFrame]:
-        """Return the frames so far, the reset first."""
-        return list(self._frames)
+        return self.frames[-1]
 
     @property
     def steps(self) -> int:
         """Return the number of steps taken."""
-        return len(self._actions)
+        return len(self.actions)
 
     @property
     def done(self) -> bool:
@@ -329,8 +314,8 @@ class TaskPlayer(Shown):
         action = create_bbox_action(operation, *box)
         state, _, reward, _, _ = arc_step(self.state, action, self.config)
         self._states.append(state)
-        self._actions.append((operation, *box))
-        self._frames.append(frame_of(state, operation, float(reward)))
+        self.actions.append((operation, *box))
+        self.frames.append(frame_of(state, operation, float(reward)))
         return self.frame
 
     def _reach(self, operation: int, box: Box | None) -> Box:
@@ -352,9 +337,9 @@ class TaskPlayer(Shown):
 
     def undo(self) -> None:
         """Take the last step back; ValueError at the start."""
-        if not self._actions:
+        if not self.actions:
             raise ValueError("there is no step to undo")
-        for kept in (self._states, self._frames, self._actions):
+        for kept in (self._states, self.frames, self.actions):
             kept.pop()
 
     def recording(self) -> Recording:
@@ -365,6 +350,6 @@ class TaskPlayer(Shown):
             mode=self.mode,
             pair=self.pair,
             form="bbox",
-            actions=tuple(self._actions),
-            rewards=tuple(frame.reward for frame in self._frames[1:]),
+            actions=tuple(self.actions),
+            rewards=tuple(frame.reward for frame in self.frames[1:]),
         )

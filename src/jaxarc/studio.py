@@ -72,8 +72,8 @@ def datasets(desk: Desk, request: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _downloaded(desk: Desk, kind: str) -> Path | None:
     """Return where a data set that is not embedded lies in the folder."""
     inner = {"Concept": "corpus", "Mini": "data/MiniARC"}[kind]
-    folders = (desk.folder.root, *desk.folder.root.glob("data/*"))
-    folders = (*folders, *desk.folder.root.glob("*"))
+    root = desk.folder.root
+    folders = (root, *root.glob("data/*"), *root.glob("*"))
     return next((path for path in folders if (path / inner).is_dir()), None)
 
 
@@ -90,7 +90,7 @@ def _parser(desk: Desk, name: str) -> TaskParser:
 def tasks(desk: Desk, request: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return what tasks can be filtered by: size, colors, shape change, concept."""
     packed = _parser(desk, required(request, "dataset", str)).tasks
-    solved = _solved(desk)
+    solved = {game["task"] for game in games(desk, {}) if game["solved"]}
     found = []
     for row, name in enumerate(packed.ids):
         grids = slice(packed.starts[row], packed.starts[row + 1])
@@ -117,10 +117,6 @@ def tasks(desk: Desk, request: Mapping[str, Any]) -> list[dict[str, Any]]:
             }
         )
     return found
-
-
-def _solved(desk: Desk) -> set[str]:
-    return {game["task"] for game in games(desk, {}) if game["solved"]}
 
 
 def thumbnails(desk: Desk, request: Mapping[str, Any]) -> dict[str, list[Any]]:
@@ -238,7 +234,7 @@ def undo(desk: Desk, request: Mapping[str, Any]) -> dict[str, Any]:
     with desk.lock:
         game = _game(desk, request)
         for _ in range(game.player.steps if request.get("all") else 1):
-            taken = game.player.recording().actions[-1:]
+            taken = game.player.actions[-1:]
             game.player.undo()
             game.undone.extend(taken)
         return _kept(desk, game)
@@ -288,10 +284,13 @@ def games(desk: Desk, request: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _facts(game: Game) -> dict[str, Any]:
     """Return what the page shows of a game; the answer only once it is settled."""
     player, frame = game.player, game.player.frame
-    actions = player.recording().actions
-    wrong = None
-    if player.done and not game.solved and game.answer is not None:
-        wrong = _difference(frame.grid, game.answer)
+    wrong, answer = None, game.answer
+    if player.done and not game.solved and answer is not None:
+        # By its size, or in which cells.
+        wrong = {"size": list(answer.shape), "cells": []}
+        if frame.grid.shape == answer.shape:
+            cells = np.argwhere(frame.grid != answer).tolist()
+            wrong = {"size": None, "cells": cells}
     return {
         "game": game.name,
         "dataset": game.dataset,
@@ -302,7 +301,7 @@ def _facts(game: Game) -> dict[str, Any]:
         "redo": len(game.undone),
         "done": player.done,
         "solved": game.solved,
-        "history": [[get_operation_name(a[0]), a[0], list(a[1:])] for a in actions],
+        "history": [[get_operation_name(n), n, box] for n, *box in player.actions],
         "clipboard": _clipboard(player),
         "wrong": wrong,
     }
@@ -318,13 +317,6 @@ def _clipboard(player: TaskPlayer) -> list[str] | None:
     return _rows(read_cells(content, mask).values) or None
 
 
-def _difference(grid: np.ndarray, answer: np.ndarray) -> dict[str, Any]:
-    """Say how a submission differs: by its size, or in which cells."""
-    if grid.shape != answer.shape:
-        return {"size": list(answer.shape), "cells": []}
-    return {"size": None, "cells": np.argwhere(grid != answer).tolist()}
-
-
 def answer(desk: Desk, request: Mapping[str, Any]) -> dict[str, Any]:
     """Return the answer of a game's test, for whoever gives up."""
     with desk.lock:
@@ -337,7 +329,7 @@ def steps_left(desk: Desk, request: Mapping[str, Any]) -> list[dict[str, Any]]:
         game = _game(desk, request)
         if game.answer is None:
             raise ValueError("the answer to this test is not known")
-        frames = game.player.frames
+        frames = [*game.player.frames]
     rows = plan(frames[-1].grid, game.answer, frames[0].grid).tolist()
     return [
         {"name": get_operation_name(row[0]), "operation": row[0], "box": row[1:]}

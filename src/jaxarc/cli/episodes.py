@@ -1,6 +1,5 @@
 """`jaxrig arc rollout`, `demonstrate` and `replay`: episodes made and repeated."""
 
-import dataclasses
 import enum
 import time
 from pathlib import Path
@@ -43,15 +42,12 @@ EnvironmentArgument = Annotated[
 LogOption = Annotated[
     Path | None,
     typer.Option(
-        "--log",
         help="Log the run as configured in this YAML file (groups visualization, "
-        "storage, logging and wandb, and environment.debug_level).",
+        "storage, logging and wandb, and environment.debug_level)."
     ),
 ]
-EnvsOption = Annotated[
-    int, typer.Option("--envs", min=1, help="Number of environments.")
-]
-SeedOption = Annotated[int, typer.Option("--seed", help="Random seed.")]
+EnvsOption = Annotated[int, typer.Option(min=1, help="Number of environments.")]
+SeedOption = Annotated[int, typer.Option(help="Random seed.")]
 
 
 class Actions(enum.StrEnum):
@@ -65,17 +61,13 @@ class Actions(enum.StrEnum):
 def rollout(
     env_id: EnvironmentArgument = "AGI1-train",
     envs: EnvsOption = 256,
-    steps: Annotated[
-        int, typer.Option("--steps", min=1, help="Steps per environment.")
-    ] = 200,
+    steps: Annotated[int, typer.Option(min=1, help="Steps per environment.")] = 200,
     seed: SeedOption = 0,
     actions: Annotated[
-        Actions,
-        typer.Option("--actions", help="Action type: how actions select cells."),
+        Actions, typer.Option(help="Action type: how actions select cells.")
     ] = Actions.point,
     out: Annotated[
-        Path | None,
-        typer.Option("--out", help="Write one episode to this file, for `replay`."),
+        Path | None, typer.Option(help="Write one episode to this file, for `replay`.")
     ] = None,
     path: PathOption = "",
     log: LogOption = None,
@@ -99,8 +91,7 @@ def rollout(
         with ExperimentLogger(settings, console=console) as logger:
             if result.recording is not None:
                 log_recording(logger, result.recording, result.recording.load_task())
-            names = [f.name for f in dataclasses.fields(result)]
-            figures = {n: getattr(result, n) for n in names if n != "recording"}
+            figures = {n: v for n, v in vars(result).items() if n != "recording"}
             logger.log_evaluation_summary(figures)
             if logger.path is not None:
                 say(console, f"logged to {logger.path}")
@@ -116,22 +107,19 @@ def rollout(
 def demonstrate(
     env_id: EnvironmentArgument = "AGI1-train",
     out: Annotated[
-        Path, typer.Option("--out", help="Write the episodes to this .jsonl file.")
+        Path, typer.Option(help="Write the episodes to this .jsonl file.")
     ] = Path("demonstrations.jsonl"),
     actions: Annotated[
         Actions,
         typer.Option(
-            "--actions",
             help="Action type: bbox draws with boxes, flood fills, pastes and turns, "
-            "point cell by cell.",
+            "point cell by cell."
         ),
     ] = Actions.bbox,
     tests: Annotated[
         bool, typer.Option("--tests", help="Use the test pairs, with their answers.")
     ] = False,
-    steps: Annotated[
-        int, typer.Option("--steps", min=1, help="Most steps of an episode.")
-    ] = 100,
+    steps: Annotated[int, typer.Option(min=1, help="Most steps of an episode.")] = 100,
     path: PathOption = "",
 ) -> None:
     """Write expert episodes, one for every pair: a data set for imitation."""
@@ -196,8 +184,8 @@ def read_log_settings(path: Path) -> JaxArcConfig:
     config = JaxArcConfig.from_yaml(path)
     level = config.environment.debug_level
     defaults = JaxArcConfig(environment=EnvironmentConfig(debug_level=level))
-    names = {field.name for field in dataclasses.fields(config)} - set(GROUPS)
-    odd = [n for n in sorted(names) if getattr(config, n) != getattr(defaults, n)]
+    changed = {n for n, value in vars(config).items() if value != getattr(defaults, n)}
+    odd = sorted(changed - set(GROUPS))
     if odd:
         raise typer.BadParameter(
             f"{path} sets {', '.join(odd)}, which are set by command-line options: "
@@ -222,26 +210,20 @@ def log_recording(
 
 def replay(
     file: Annotated[
-        Path,
-        typer.Argument(help="File written by `rollout`, `play` or `demonstrate`."),
+        Path, typer.Argument(help="File written by `rollout`, `play` or `demonstrate`.")
     ],
     episode: Annotated[
-        int,
-        typer.Option("--episode", min=1, help="Which episode of a file of many."),
+        int, typer.Option(min=1, help="Which episode of a file of many.")
     ] = 1,
     html: Annotated[
-        Path | None,
-        typer.Option("--html", help="Write a page that plays the episode."),
+        Path | None, typer.Option(help="Write a page that plays the episode.")
     ] = None,
     svg: Annotated[
-        Path | None,
-        typer.Option("--svg", help="Write a picture of its key moments."),
+        Path | None, typer.Option(help="Write a picture of its key moments.")
     ] = None,
     speed: Annotated[
         float,
-        typer.Option(
-            "--speed", min=0.0, help="Frames per second; 0 prints all frames at once."
-        ),
+        typer.Option(min=0.0, help="Frames per second; 0 prints all frames at once."),
     ] = 0.0,
     path: PathOption = "",
 ) -> None:

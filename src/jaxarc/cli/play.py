@@ -184,12 +184,10 @@ def play(
     test: Annotated[
         bool, typer.Option("--test", help="Play the tests; their targets are hidden.")
     ] = False,
-    pair: Annotated[int, typer.Option("--pair", min=1, help="Pair to start with.")] = 1,
+    pair: Annotated[int, typer.Option(min=1, help="Pair to start with.")] = 1,
     script: Annotated[
         Path | None,
-        typer.Option(
-            "--script", exists=True, dir_okay=False, help="Read commands from a file."
-        ),
+        typer.Option(exists=True, dir_okay=False, help="Read commands from a file."),
     ] = None,
     save: Annotated[
         Path | None,
@@ -197,9 +195,7 @@ def play(
             "--out", "--save", help="Write the episode to this file, for `replay`."
         ),
     ] = None,
-    steps: Annotated[
-        int, typer.Option("--steps", min=1, help="Maximum number of steps.")
-    ] = 1000,
+    steps: Annotated[int, typer.Option(min=1, help="Maximum number of steps.")] = 1000,
 ) -> None:
     """Solve a task by hand with the operations of the agents. Type help for a list."""
     check_writable(save)
@@ -226,7 +222,12 @@ def play(
     finally:
         if save is not None:
             table.save(str(save))
-    console.print(table.result(), highlight=False)
+    solved, total = player.solved, sum(frame.reward for frame in player.frames)
+    result = f"{int(solved.sum())} of {len(solved)} pairs solved"
+    steps_taken = count_steps(player.steps)
+    console.print(
+        f"{task}: {result}, {steps_taken}, return {total:+z.3f}", highlight=False
+    )
 
 
 def count_steps(steps: int) -> str:
@@ -344,15 +345,6 @@ class PlaySession:
         if solved.any():
             words.append(f"solved {int(solved.sum())} of {len(solved)}")
         return " · ".join(words)
-
-    def result(self) -> str:
-        """Describe the outcome."""
-        player = self.player
-        total = sum(player.recording().rewards)
-        return (
-            f"{player.task_id}: {int(player.solved.sum())} of {len(player.solved)} "
-            f"pairs solved, {count_steps(player.steps)}, return {total:+z.3f}"
-        )
 
     def _say(self, words: str, style: str = "") -> None:
         self.console.print(Text(words, style), soft_wrap=True)

@@ -20,7 +20,6 @@ from jaxrig.atomic import write_file
 from jaxrig.console import OutOption, check_writable, make_console, say
 
 if TYPE_CHECKING:
-    from jaxarc.learning.solver.examples import PairBank
     from jaxarc.learning.solver.network import NetworkConfig
     from jaxarc.learning.solver.voting import Candidate
     from jaxarc.types import JaxArcTask
@@ -35,21 +34,15 @@ GUESS = 0.8
 CheckpointOption = Annotated[
     Path | None,
     typer.Option(
-        "--checkpoint",
-        help="solver.ckpt of a run; default: the one that comes with the package.",
+        help="solver.ckpt of a run; default: the one that comes with the package."
     ),
 ]
-VotesOption = Annotated[
-    int, typer.Option("--votes", min=1, help="Votes per network and test.")
-]
+VotesOption = Annotated[int, typer.Option(min=1, help="Votes per network and test.")]
 GeneratedOption = Annotated[
-    int, typer.Option("--generated", min=0, help="Number of generated tasks; 0: none.")
+    int, typer.Option(min=0, help="Number of generated tasks; 0: none.")
 ]
 SideOption = Annotated[
-    int,
-    typer.Option(
-        "--side", min=1, help="Only tasks with grids of up to SIDE x SIDE cells."
-    ),
+    int, typer.Option(min=1, help="Only tasks with grids of up to SIDE x SIDE cells.")
 ]
 IdsOption = Annotated[
     bool,
@@ -126,17 +119,13 @@ def train(
     path: PathOption = "",
     updates: UpdatesOption = 134,
     members: Annotated[
-        int, typer.Option("--members", min=1, help="Number of networks to vote.")
+        int, typer.Option(min=1, help="Number of networks to vote.")
     ] = 2,
-    features: Annotated[
-        int, typer.Option("--features", min=4, help="Width of the networks.")
-    ] = 256,
+    features: Annotated[int, typer.Option(min=4, help="Width of the networks.")] = 256,
     batch: Annotated[
-        int, typer.Option("--batch", min=2, help="Examples per step and network.")
+        int, typer.Option(min=2, help="Examples per step and network.")
     ] = 512,
-    steps: Annotated[
-        int, typer.Option("--steps", min=1, help="Steps per update.")
-    ] = 50,
+    steps: Annotated[int, typer.Option(min=1, help="Steps per update.")] = 50,
     generated: GeneratedOption = 200_000,
     side: SideOption = 12,
     without_ids: IdsOption = False,
@@ -146,8 +135,11 @@ def train(
 
     Generated tasks are mixed in. Writes checkpoints, metrics.jsonl and solver.ckpt.
     """
+    import jax
+
     from jaxarc.learning.solver import SolverConfig, train_solver
     from jaxarc.learning.solver.examples import MixtureConfig, demonstrations
+    from jaxarc.learning.solver.generator import generate_tasks
     from jaxarc.learning.solver.network import NetworkConfig
     from jaxarc.learning.solver.voting import save_solver
     from jaxrig.progress import make_meter
@@ -171,7 +163,9 @@ def train(
         data=f"{dataset_kind(dataset)} and {generated} generated tasks",
     )
     bank = demonstrations(buffer, network.pairs)
-    made = _generate(network, generated, seed)
+    key = jax.random.fold_in(jax.random.key(seed), 1)
+    size = generated, network.pairs + 1, *buffer.get_grid_shape()
+    made = generate_tasks(key, *size) if generated else None
     state = train_solver(config, bank, made, out, make_meter())
     about = {"data": dataset, "tasks": network.tasks, "generated": generated}
     about |= {"steps": config.steps, "batch": batch, "seed": seed}
@@ -185,7 +179,7 @@ def _training_tasks(
     console: Console, dataset: str, path: str, side: int
 ) -> "JaxArcTask":
     """Return the tasks with small enough grids, padded to the largest of these."""
-    from jaxarc.learning.solver.examples import fit_tasks
+    from jaxarc.learning.training import fit_tasks
 
     parser = parsers.open_dataset(dataset, path)
     ids = _fitting(parser, side, side)
@@ -200,19 +194,6 @@ def _training_tasks(
     buffer = parser.buffer(ids)
     largest = int(np.asarray(buffer.sizes).max())
     return fit_tasks(buffer, largest, largest)
-
-
-def _generate(network: "NetworkConfig", number: int, seed: int) -> "PairBank | None":
-    """Return generated tasks of the size that a network reads, if any are wanted."""
-    if not number:
-        return None
-    import jax
-
-    from jaxarc.learning.solver.generator import generate_tasks
-
-    key = jax.random.fold_in(jax.random.key(seed), 1)
-    shape = (network.height, network.width)
-    return generate_tasks(key, number, network.pairs + 1, *shape)
 
 
 def _fitting(parser: parsers.TaskParser, height: int, width: int) -> list[str]:

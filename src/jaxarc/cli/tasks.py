@@ -26,15 +26,13 @@ PICTURES = (".svg", ".png", ".pdf")
 
 TaskArgument = Annotated[str, typer.Argument(help="Id of a task, e.g. 00d62c1b.")]
 DatasetOption = Annotated[
-    str,
-    typer.Option("--dataset", "-d", help="AGI1, AGI2, AGI12, Mini or Concept."),
+    str, typer.Option("--dataset", "-d", help="AGI1, AGI2, AGI12, Mini or Concept.")
 ]
 PathOption = Annotated[
     str,
     typer.Option(
-        "--path",
         help="Folder of the data set; required for Mini and Concept "
-        "(see `jaxrig arc download`).",
+        "(see `jaxrig arc download`)."
     ),
 ]
 
@@ -96,7 +94,7 @@ def show(
     dataset: DatasetOption = "AGI1",
     path: PathOption = "",
     svg: Annotated[
-        Path | None, typer.Option("--svg", help="Write an SVG picture to this file.")
+        Path | None, typer.Option(help="Write an SVG picture to this file.")
     ] = None,
     answer: Annotated[
         bool, typer.Option("--answer", help="Also show the outputs of the test pairs.")

@@ -11,13 +11,7 @@ import typer
 
 from jaxarc.cli import episodes
 from jaxarc.cli.tasks import PathOption, table_of
-from jaxarc.config import (
-    JaxArcConfig,
-    LoggingConfig,
-    StorageConfig,
-    VisualizationConfig,
-    WandbConfig,
-)
+from jaxarc.config import JaxArcConfig
 from jaxrig.atomic import write_file
 from jaxrig.console import OutOption, check_writable, make_console
 from jaxrig.report import line_chart
@@ -30,45 +24,34 @@ RATES = {
     "first try": "first_attempt_rate",
     "tasks": "task_rate",
 }
-RunOption = Annotated[Path, typer.Option("--out", help="Folder of the run.")]
-UpdatesOption = Annotated[
-    int, typer.Option("--updates", min=1, help="Number of updates.")
-]
+RunOption = Annotated[Path, typer.Option(help="Folder of the run.")]
+UpdatesOption = Annotated[int, typer.Option(min=1, help="Number of updates.")]
 AnswerOption = Annotated[
     bool, typer.Option("--answer", help="Include the output in the observation.")
 ]
 ContextOption = Annotated[
-    int, typer.Option("--context", min=0, help="Number of demonstrations to show.")
+    int, typer.Option(min=0, help="Number of demonstrations to show.")
 ]
 AugmentOption = Annotated[
     bool, typer.Option("--augment", help="Rotate, reflect and recolor tasks.")
 ]
 TasksOption = Annotated[
-    int, typer.Option("--tasks", min=0, help="Use the first n tasks; 0 uses all.")
+    int, typer.Option(min=0, help="Use the first n tasks; 0 uses all.")
 ]
 SideOption = Annotated[
     int,
     typer.Option(
-        "--max-side",
         min=0,
         help="Use the tasks whose grids fit so many rows and columns; 0 uses all.",
     ),
 ]
-UpdateStepsOption = Annotated[
-    int, typer.Option("--steps", min=1, help="Steps per update.")
-]
-FeaturesOption = Annotated[
-    int, typer.Option("--features", min=1, help="Width of the network.")
-]
-DepthOption = Annotated[
-    int, typer.Option("--depth", min=0, help="Number of residual blocks.")
-]
+UpdateStepsOption = Annotated[int, typer.Option(min=1, help="Steps per update.")]
+FeaturesOption = Annotated[int, typer.Option(min=1, help="Width of the network.")]
+DepthOption = Annotated[int, typer.Option(min=0, help="Number of residual blocks.")]
 HalfOption = Annotated[
     bool, typer.Option("--half", help="Run convolutions in bfloat16 (faster on GPUs).")
 ]
-RateOption = Annotated[
-    float, typer.Option("--learning-rate", help="Learning rate of Adam.")
-]
+RateOption = Annotated[float, typer.Option(help="Learning rate of Adam.")]
 WandbOption = Annotated[
     bool, typer.Option("--wandb", help="Also log to Weights & Biases.")
 ]
@@ -166,10 +149,8 @@ def evaluate(
     run: Annotated[
         Path, typer.Argument(help="Run folder written by `jaxrig arc train`.")
     ],
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Number of seeds.")] = 3,
-    attempts: Annotated[
-        int, typer.Option("--attempts", min=1, help="Attempts per pair.")
-    ] = 2,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of seeds.")] = 3,
+    attempts: Annotated[int, typer.Option(min=1, help="Attempts per pair.")] = 2,
     out: OutOption = None,
 ) -> None:
     """Play every pair, demonstrations and tests, and report how many are solved.
@@ -223,9 +204,11 @@ def log_settings(path: Path | None, wandb: bool) -> JaxArcConfig | None:
         return dataclasses.replace(settings, wandb=tracking) if wandb else settings
     if not wandb:
         return None
-    return JaxArcConfig(
-        visualization=VisualizationConfig(enabled=False),
-        storage=StorageConfig(policy="none"),
-        logging=LoggingConfig(batched_logging_enabled=True, log_frequency=1),
-        wandb=WandbConfig(enabled=True, log_frequency=1),
+    return JaxArcConfig.from_hydra(
+        {
+            "visualization": {"enabled": False},
+            "storage": {"policy": "none"},
+            "logging": {"batched_logging_enabled": True, "log_frequency": 1},
+            "wandb": {"enabled": True, "log_frequency": 1},
+        }
     )

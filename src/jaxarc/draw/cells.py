@@ -179,9 +179,11 @@ def detect_changed_cells(before: GridLike, after: GridLike) -> Bool[np.ndarray, 
 
     Grids of different shapes are compared from the top left; the result covers both.
     """
-    one, other = full_grid(before)[0], full_grid(after)[0]
-    shape = np.maximum(one.shape, other.shape)
-    return _extend(one, shape) != _extend(other, shape)
+    grids = full_grid(before)[0], full_grid(after)[0]
+    both = np.full((2, *np.maximum(*(grid.shape for grid in grids))), NOTHING)
+    for whole, grid in zip(both, grids, strict=True):
+        whole[: grid.shape[0], : grid.shape[1]] = grid
+    return both[0] != both[1]
 
 
 def host_array(array: ArrayLike, name: str) -> np.ndarray:
@@ -199,11 +201,6 @@ def host_array(array: ArrayLike, name: str) -> np.ndarray:
             "of a batch"
         )
     return found
-
-
-def _extend(values: np.ndarray, shape: np.ndarray) -> np.ndarray:
-    missing = [(0, int(size)) for size in shape - values.shape]
-    return np.pad(values, missing, constant_values=NOTHING)
 
 
 def render_rgb(

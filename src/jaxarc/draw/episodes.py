@@ -137,7 +137,7 @@ def draw_episode(
     Key frames are the first, the last, and those where similarity changed most.
     Without `show_metrics` there are only they and the target.
     """
-    check_frames(frames)
+    charts = episode_charts(frames)
 
     def tile(caption: str, grid: GridLike, border: str, selection: Any) -> svg.Drawing:
         cells = read_cells(grid)
@@ -158,7 +158,7 @@ def draw_episode(
         f"{len(frames) - 1} steps · total reward {total:+z.3f} · "
         f"final similarity {float(frames[-1].similarity):.3f}"
     )
-    figures = [svg.words(result), svg.beside(episode_charts(frames), GAP)]
+    figures = [svg.words(result), svg.beside(charts, GAP)]
     parts = [
         svg.words(title, bold=True),
         *(figures if show_metrics else []),
@@ -181,22 +181,16 @@ def episode_charts(
     frames: Sequence[EpisodeFrame], size: tuple[float, float] = CHART
 ) -> list[svg.Drawing]:
     """Draw the reward of each step and the similarity after it, each as a chart."""
-    steps = np.arange(len(frames))
-    curves = {
-        "reward": [float(frame.reward) for frame in frames],
-        "similarity": [float(frame.similarity) for frame in frames],
-    }
-    width, height = size
-    chart = lambda name, values: line_chart(
-        {name: (steps, np.asarray(values))}, x_label="step", width=width, height=height
-    )
-    return [svg.Drawing(*size, chart(n, values), n) for n, values in curves.items()]
-
-
-def check_frames(frames: Sequence[EpisodeFrame]) -> None:
-    """Refuse an episode without frames."""
     if not frames:
         raise ValueError("frames is empty: an episode has at least its first grid")
+
+    def chart(name: str) -> svg.Drawing:
+        values = np.asarray([float(getattr(frame, name)) for frame in frames])
+        curves, (width, height) = {name: (np.arange(len(frames)), values)}, size
+        lines = line_chart(curves, x_label="step", width=width, height=height)
+        return svg.Drawing(width, height, lines, name)
+
+    return [chart("reward"), chart("similarity")]
 
 
 def _rows(tiles: Sequence[svg.Drawing]) -> list[list[svg.Drawing]]:
@@ -222,7 +216,7 @@ def episode_section(
 
     Without `show_metrics` there are no curves.
     """
-    check_frames(frames)
+    charts = episode_charts(frames, STAGE_CHART)
     largest = np.max([f.grid.shape for f in frames], axis=0)
     shown = [f.target.shape for f in frames if f.target is not None]
     side = min(STAGE / max(float(np.max([largest, *shown])), 1.0), LARGEST_CELL)
@@ -237,7 +231,7 @@ def episode_section(
     ]
     if show_metrics:
         curves = Figure(
-            svg.stacked(episode_charts(frames, STAGE_CHART), GAP).as_svg(),
+            svg.stacked(charts, GAP).as_svg(),
             caption="Reward of each step and similarity to the target after it.",
             alt="Reward and similarity over the episode",
         )

@@ -145,11 +145,12 @@ def grid_tile(
     if cells.height == 0:
         return empty_tile("empty", border)
     width, height = cells.width * side, cells.height * side
+    ringed = _boxes(cells.crop(changed), side, 0.2 * side)
     body = [
         *_squares(cells, side, scheme),
         _lines(cells, side),
         _dots(cells, side),
-        _rings(cells.crop(changed), side),
+        _two_tone("changed", ringed, max(side / 20, 1.0), ""),
         _outline(cells.crop(selection), side),
     ]
     inside = Drawing(width, height, "\n".join(filter(None, body)), f"Grid {cells.size}")
@@ -255,7 +256,14 @@ def draw_task(
     areas = [max(rows, 1) * side + 2 * FRAME for rows in tallest]
     columns = [_column(pair, side, areas, scheme) for pair in pairs]
     train = sum(pair.name.startswith("Train") for pair in pairs)
-    whole = beside(_divided(columns, train), GAP)
+    if 0 < train < len(columns):  # a dashed line before the tests
+        tall = max(column.height for column in columns)
+        line = (
+            f'<path d="M1 0v{tall:.0f}" stroke="currentColor" stroke-opacity="0.4" '
+            'stroke-width="2" stroke-dasharray="6 5"/>'
+        )
+        columns.insert(train, Drawing(2.0, tall, line))
+    whole = beside(columns, GAP)
     parts = [words(label, bold=True), whole] if label else [whole]
     return padded(stacked(parts, 8.0, label or "Task"), GAP)
 
@@ -281,30 +289,24 @@ def _column(
     return stacked(parts, 6.0, name)
 
 
-def _divided(columns: Sequence[Drawing], train: int) -> list[Drawing]:
-    """Put a dashed line between demonstrations and tests."""
-    if not 0 < train < len(columns):
-        return list(columns)
-    height = max(column.height for column in columns)
-    line = (
-        f'<path d="M1 0v{height:.0f}" stroke="currentColor" stroke-opacity="0.4" '
-        'stroke-width="2" stroke-dasharray="6 5"/>'
+def _boxes(marked: Bool[np.ndarray, "h w"], side: float, inset: float = 0.0) -> str:
+    """Return the path around every marked cell, or inside of it."""
+    inner = pixel(side - 2 * inset)
+    return "".join(
+        f"M{pixel(c * side + inset)} {pixel(r * side + inset)}"
+        f"h{inner}v{inner}h-{inner}z"
+        for r, c in np.argwhere(marked).tolist()
     )
-    return [*columns[:train], Drawing(2.0, height, line), *columns[train:]]
 
 
 def _squares(cells: Cells, side: float, scheme: str) -> list[str]:
     """Draw one path per color: many times smaller than an element per cell."""
-    shape = f"h{pixel(side)}v{pixel(side)}h-{pixel(side)}z"
-    paths = []
-    for value in np.unique(cells.values):
-        found = np.argwhere(cells.values == value).tolist()
-        steps = [f"M{pixel(c * side)} {pixel(r * side)}{shape}" for r, c in found]
-        color = cell_color(int(value) if value >= 0 else PADDING, scheme)
-        paths.append(
-            f'<path data-value="{value}" fill="{color}" d="{"".join(steps)}"/>'
-        )
-    return paths
+    return [
+        f'<path data-value="{value}" '
+        f'fill="{cell_color(value if value >= 0 else PADDING, scheme)}" '
+        f'd="{_boxes(cells.values == value, side)}"/>'
+        for value in np.unique(cells.values).tolist()
+    ]
 
 
 def _lines(cells: Cells, side: float) -> str:
@@ -324,16 +326,6 @@ def _dots(cells: Cells, side: float) -> str:
         f'r="{radius}" fill="#808080"/>'
         for r, c in np.argwhere(~cells.active).tolist()
     )
-
-
-def _rings(changed: Bool[np.ndarray, "h w"], side: float) -> str:
-    inset, inner = 0.2 * side, pixel(0.6 * side)
-    shape = f"h{inner}v{inner}h-{inner}z"
-    steps = "".join(
-        f"M{pixel(c * side + inset)} {pixel(r * side + inset)}{shape}"
-        for r, c in np.argwhere(changed).tolist()
-    )
-    return _two_tone("changed", steps, max(side / 20, 1.0), "")
 
 
 def _outline(selected: Bool[np.ndarray, "h w"], side: float) -> str:

@@ -4,6 +4,7 @@ Weights over the rows of a buffer are arrays, and everything here but `concepts`
 pure function of arrays: a compiled training loop can change its tasks at every update.
 """
 
+import dataclasses
 from collections.abc import Sequence
 
 import equinox as eqx
@@ -104,6 +105,4 @@ def focus(key: PRNGKeyArray, params: EnvParams, weights: Weights, count: int = 2
         )
     logits = jnp.log(weights)
     rows = jax.random.categorical(key, logits, shape=(count,)).astype(jnp.int32)
-    return EnvParams(
-        params.buffer, rows, params.config, params.episode_mode, params.augment
-    )
+    return dataclasses.replace(params, subset_indices=rows)

@@ -95,7 +95,7 @@ def make_player(
     inputs = _grids(env)[0]
     plans = {
         (attempt, *place): plan(
-            _cut(inputs[place]), grids[min(attempt, len(grids) - 1)], kinds=kinds
+            cut_padding(inputs[place]), grids[min(attempt, len(grids) - 1)], kinds=kinds
         )
         for place, grids in answers.items()
         for attempt in range(attempts if len(grids) else 0)
@@ -118,8 +118,8 @@ def _grids(env: AnyEnvironment) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(grids[0]), np.asarray(grids[1])
 
 
-def _cut(grid: np.ndarray) -> np.ndarray:
-    """Return a grid without its padding."""
+def cut_padding(grid: np.ndarray) -> np.ndarray:
+    """Return the cells of a grid that are not padding."""
     height, width = measure(grid >= 0)
     return grid[:height, :width]
 
@@ -145,7 +145,9 @@ def demonstrate(
     known = [place for place in places if np.any(outputs[place] >= 0)]
     if not known:
         raise ValueError("no pair in this mode has a known output to draw")
-    player = make_player(env, {place: [_cut(outputs[place])] for place in known}, kinds)
+    player = make_player(
+        env, {place: [cut_padding(outputs[place])] for place in known}, kinds
+    )
     plans = np.asarray(player.actions[0])
     lengths = [int(np.argmax(plans[place][:, 0] == Op.SUBMIT)) + 1 for place in known]
     watched = PlaceObservationWrapper(env)

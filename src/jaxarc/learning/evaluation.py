@@ -13,7 +13,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Int, PRNGKeyArray, Shaped
+from jaxtyping import Array, Int, PRNGKeyArray, Shaped
 
 from jaxarc.ops.operations import ARCLEOperationType as Op
 from jaxarc.wrappers.episodes import AnyEnvironment
@@ -149,7 +149,9 @@ def _play_all(
             else:
                 chosen = jax.random.fold_in(act_key, now)
                 action = policy.sample(chosen, observation).action
-            action = _submitting(action, env, now == limit - 1)
+            if env.params.episode_mode:  # of tests the last action is Submit
+                last = jnp.where(now == limit - 1, int(Op.SUBMIT), action.operation)
+                action = eqx.tree_at(lambda a: a.operation, action, last)
             after, step = env.step(state, action)
             # Where pairs may be switched, only the one asked for counts.
             here = env.arc_state(after).episode.current_example_idx == pair
@@ -170,11 +172,3 @@ def _play_all(
         return *ended[3:], rewards
 
     return jax.vmap(play)(keys, rows, pairs)
-
-
-def _submitting(action: Any, env: AnyEnvironment, last: Bool[Array, ""]) -> Any:
-    """Replace the last action on test pairs by Submit."""
-    if env.params.episode_mode == 0:
-        return action
-    operation = jnp.where(last, int(Op.SUBMIT), action.operation)
-    return eqx.tree_at(lambda a: a.operation, action, operation)

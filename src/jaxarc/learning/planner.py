@@ -139,12 +139,9 @@ def _checked(name: str, grid: Grid) -> Grid:
 
 def _estimate(draft: Draft, wanted: Grid) -> int:
     """Return actions taken and regions left to paint."""
-    return len(draft.actions) + _regions(np.where(draft.grid == wanted, -1, wanted))
-
-
-def _regions(colors: Grid) -> int:
-    used = np.unique(colors[colors >= 0])
-    return sum(int(_joined(colors == color).max()) for color in used)
+    left = np.where(draft.grid == wanted, -1, wanted)
+    used = np.unique(left[left >= 0])
+    return len(draft.actions) + sum(int(_joined(left == c).max()) for c in used)
 
 
 def _joined(cells: np.ndarray) -> np.ndarray:

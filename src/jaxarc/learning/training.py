@@ -9,15 +9,17 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
+import numpy as np
 
+from jaxarc import bits
 from jaxarc.adapters.learn import LearnEnvironment
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.starts import EnvParams
 from jaxarc.learning.policy import PointPolicy
 from jaxarc.ops.operations import ARCLEOperationType as Op
 from jaxarc.registration import make
-from jaxarc.tasks.packing import find_misfits, select_tasks, stack_tasks
-from jaxarc.tasks.parsers import create_parser
+from jaxarc.types import JaxArcTask
 from jaxarc.wrappers import (
     AnswerObservationWrapper,
     ContextualObservationWrapper,
@@ -73,13 +75,8 @@ class Agent:
     def environment(self, episode_mode: int) -> Any:
         """Return the same tasks and channels, on demonstrations or on tests."""
         params = self.env.params
-        other = EnvParams(
-            params.buffer,
-            params.subset_indices,
-            params.config,
-            episode_mode,
-            params.augment and episode_mode == 0,
-        )
+        augment = params.augment and episode_mode == 0
+        other = dataclasses.replace(params, episode_mode=episode_mode, augment=augment)
         return eqx.tree_at(lambda e: e.unwrapped.params, self.env, other)
 
 
@@ -121,28 +118,38 @@ def train_agent(
     """
     environment = LearnEnvironment(agent.env)
     compiled = compile_once(ppo_update)
-    manager = None
-    if folder is not None:
-        manager = CheckpointManager(Path(folder) / "checkpoints", keep=2)
-        sinks = (JsonLines(Path(folder) / "metrics.jsonl"), *sinks)
     return train(
         lambda state: compiled(state, environment, agent.config.ppo),
         agent.state,
         updates,
         meter=meter,
-        sinks=sinks,
-        manager=manager,
         save_every=save_every,
         config=agent.config,
+        **keep_in(folder, sinks),
     )
 
 
-def _environment(config: AgentConfig) -> Any:
+def keep_in(
+    folder: Path | str | None, sinks: tuple[Callable[..., None], ...] = ()
+) -> dict[str, Any]:
+    """Return arguments of `train` that keep checkpoints and metrics in a folder."""
+    if folder is None:
+        return {"sinks": sinks}
+    lines = JsonLines(Path(folder) / "metrics.jsonl")
+    return {"manager": _checkpoints(folder), "sinks": (lines, *sinks)}
+
+
+def _checkpoints(folder: Path | str) -> CheckpointManager:
+    return CheckpointManager(Path(folder) / "checkpoints", keep=2)
+
+
+def _environment(config: AgentConfig) -> Environment:
     _, params = make(
         config.environment,
         dataset_path=config.dataset_path,
         episode_mode=0,
         augment=config.augment,
+        max_episode_steps=config.max_episode_steps,
     )
     if config.max_side:
         params = fit_side(params, config.max_side)
@@ -150,38 +157,51 @@ def _environment(config: AgentConfig) -> Any:
         raise ValueError(
             f"tasks is {config.tasks}: {config.environment} has {params.choices}"
         )
-    limits = dataclasses.replace(
-        params.config.environment, max_episode_steps=config.max_episode_steps
-    )
-    rules = dataclasses.replace(params.config, environment=limits)
-    rows = range(config.tasks) if config.tasks else None
-    return Environment(
-        rules, params.buffer, 0, rows and list(rows), augment=config.augment
-    )
+    rows = jnp.arange(config.tasks, dtype=jnp.int32) if config.tasks else None
+    return Environment(params=dataclasses.replace(params, subset_indices=rows))
 
 
 def fit_side(params: EnvParams, side: int) -> EnvParams:
     """Return the tasks whose grids all fit `side` rows and columns, padded to these."""
-    given = params.config.dataset
-    height, width = min(side, given.max_grid_height), min(side, given.max_grid_width)
-    dataset = dataclasses.replace(given, max_grid_height=height, max_grid_width=width)
-    if dataset == given:
-        return params
-    parser = create_parser(given)
-    misfits, here = find_misfits(parser.tasks, dataset), set(params.task_ids)
-    known = enumerate(parser.tasks.ids)
-    rows = [row for row, name in known if name in here and row not in misfits]
-    if not rows:
+    shape = [min(side, given) for given in params.buffer.get_grid_shape()]
+    largest = np.asarray(params.buffer.sizes).max(axis=(1, 2))
+    rows = np.flatnonzero((largest <= side).all(axis=1))
+    if not rows.size:
         raise ValueError(
             f"no task has only grids of at most {side} x {side}: allow larger ones"
         )
-    chosen = select_tasks(parser.tasks, rows)
-    indices = [parser.get_task_index_for_id(name) for name in chosen.ids]
+    chosen = jax.tree.map(lambda x: jnp.asarray(np.asarray(x)[rows]), params.buffer)
+    sizes = dict(zip(("max_grid_height", "max_grid_width"), shape, strict=True))
     return EnvParams.from_config(
-        dataclasses.replace(params.config, dataset=dataset),
-        stack_tasks(chosen, dataset, indices),
+        params.config.with_settings(**sizes),
+        fit_tasks(chosen, *shape),
         params.episode_mode,
         augment=params.augment,
+    )
+
+
+def fit_tasks(buffer: JaxArcTask, height: int, width: int) -> JaxArcTask:
+    """Return a stack of tasks padded to another shape; ValueError if one is larger."""
+    if buffer.get_grid_shape() == (height, width):
+        return buffer
+    sizes = np.asarray(buffer.sizes)
+    largest = sizes.reshape(-1, 2).max(axis=0).tolist()
+    if largest[0] > height or largest[1] > width:
+        raise ValueError(
+            f"a grid of {largest[0]} x {largest[1]} cells: this solver reads grids of "
+            f"up to {height} x {width}; train one for larger grids with `jaxrig arc "
+            "train-solver`"
+        )
+    planes = np.asarray(buffer.pairs)[..., :height]
+    room = [(0, 0)] * (planes.ndim - 1) + [(0, height - planes.shape[-1])]
+    return JaxArcTask.from_packed(
+        np.pad(planes, room).astype(bits.word_type(height, width)),
+        sizes,
+        buffer.num_train_pairs,
+        buffer.num_test_pairs,
+        buffer.task_index,
+        width,
+        buffer.max_train_pairs,
     )
 
 
@@ -218,7 +238,7 @@ def load_config(folder: Path | str) -> AgentConfig:
 def load_agent(folder: Path | str) -> tuple[Agent, Any, int]:
     """Load the agent of a run, its trained policy, and its number of updates."""
     agent = make_agent(load_config(folder))
-    manager = CheckpointManager(Path(folder) / "checkpoints", keep=2)
+    manager = _checkpoints(folder)
     if manager.latest() is None:
         raise FileNotFoundError(
             f"{folder} has no checkpoint yet: train it first with `jaxrig arc train`"

@@ -5,7 +5,8 @@ Logs are dictionaries of NumPy arrays and Python numbers; a `Handler` takes them
 
 import dataclasses
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import jax
@@ -211,35 +212,31 @@ class FrameStore:
     With a `debug` block, at most its `max_cache_mb`, and above `max_total_mb` of the
     whole process everything that can be loaded again is released between episodes.
     What does not fit goes to temporary files (`lazy_loading`), compressed or not, or
-    is forgotten.
+    is forgotten; `warn` is told.
     """
 
-    def __init__(self, config: VisualizationConfig):
-        limit, memory = config.max_memory_mb, MemoryConfig()
-        self._most = float("inf")  # MiB of the whole process
-        if config.debug is not None:
-            memory = config.debug.memory_management
-            limit, self._most = min(limit, memory.max_cache_mb), memory.max_total_mb
-        self._files, storage = None, None
-        if memory.lazy_loading:
-            self._files = tempfile.TemporaryDirectory(prefix="jaxarc-frames-")
-            level = 6 if memory.compression else 0
-            storage = CompressedStorage(self._files.name, level)
-        self.cache = ByteCache(int(limit * MIB), store=storage)
-        self._count = 0
+    def __init__(self, config: VisualizationConfig, warn: Callable[[str], None]):
+        debug, self._warn, self._count = config.debug, warn, 0
+        memory = MemoryConfig() if debug is None else debug.memory_management
+        limit = config.max_memory_mb
+        limit = limit if debug is None else min(limit, memory.max_cache_mb)
+        self._most = float("inf") if debug is None else memory.max_total_mb * MIB
+        self._files = tempfile.TemporaryDirectory(prefix="jaxarc-frames-")
+        storage = CompressedStorage(self._files.name, 6 if memory.compression else 0)
+        store = storage if memory.lazy_loading else None
+        self.cache = ByteCache(int(limit * MIB), store=store)
 
-    def begin(self) -> str:
-        """Forget the last episode; a sentence if the process holds too much memory."""
+    def begin(self) -> None:
+        """Forget the last episode; release memory if the process holds too much."""
         self.cache.clear()
         self._count = 0
         used = host_memory().resident
-        if used <= self._most * MIB:
-            return ""
-        get_memory_manager().cleanup_memory()
-        return (
-            f"the process holds {used / 1e6:.0f} MB, above "
-            "visualization.debug.memory_management.max_total_mb: released loaded data"
-        )
+        if used > self._most:
+            get_memory_manager().cleanup_memory()
+            self._warn(
+                f"the process holds {used / 1e6:.0f} MB, above visualization.debug."
+                "memory_management.max_total_mb: released loaded data"
+            )
 
     def add(self, frame: EpisodeFrame) -> None:
         """Keep one more frame."""
@@ -250,28 +247,24 @@ class FrameStore:
         self.cache.put(str(self._count), small)
         self._count += 1
 
-    def frames(self) -> tuple[list[EpisodeFrame], str]:
-        """Return the frames that are still there; a sentence if some are not."""
+    def frames(self) -> list[EpisodeFrame]:
+        """Return the frames that are still there."""
         found = []
         for number in range(self._count):
-            try:
+            with suppress(KeyError):  # forgotten, since it did not fit
                 found.append(EpisodeFrame(**self.cache.get(str(number))))
-            except KeyError:  # forgotten, since it did not fit
-                continue
-        missing = self._count - len(found)
-        if not missing:
-            return found, ""
-        return found, (
-            f"{missing} of {self._count} frames of the episode did not fit into memory "
-            "and are not drawn: raise visualization.max_memory_mb, or switch on "
-            "visualization.debug.memory_management.lazy_loading"
-        )
+        if missing := self._count - len(found):
+            self._warn(
+                f"{missing} of {self._count} frames of the episode did not fit into "
+                "memory and are not drawn: raise visualization.max_memory_mb, or "
+                "switch on visualization.debug.memory_management.lazy_loading"
+            )
+        return found
 
     def close(self) -> None:
         """Remove the temporary files."""
         self.cache.clear()
-        if self._files is not None:
-            self._files.cleanup()
+        self._files.cleanup()
 
 
 def frame_of_log(log: Log, named: bool = True) -> EpisodeFrame:

@@ -63,7 +63,7 @@ class ExperimentLogger:
                 found.append(handlers.PictureHandler(self.config, self.folder))
             # Only where a summary is drawn or all grids are stored.
             if storage.policy == "research" or (pictures and shown.episode_summaries):
-                self._frames = events.FrameStore(shown)
+                self._frames = events.FrameStore(shown, self._warn)
         if self.config.wandb.enabled and self.config.environment.debug_name != "off":
             found.append(handlers.WandbHandler(self.config, settings))
         self.handlers = tuple(found)
@@ -89,7 +89,7 @@ class ExperimentLogger:
             self.folder.make_room()
         self._tell("start", log)
         if self._frames is not None:
-            self._warn(self._frames.begin())
+            self._frames.begin()
             if "grid" in log:
                 self._run(partial(self._frames.add, events.frame_of_log(log)), "frames")
 
@@ -113,8 +113,7 @@ class ExperimentLogger:
         frames = []
         if self._frames is not None:
             self.flush()
-            frames, problem = self._frames.frames()
-            self._warn(problem)
+            frames = self._frames.frames()
         self._tell("episode", summary, frames)
 
     def log_batch_step(self, data: Mapping[str, Any]) -> None:
@@ -169,6 +168,5 @@ class ExperimentLogger:
         waiting.add_done_callback(lambda _: self._room.release())
 
     def _warn(self, problem: str) -> None:
-        if problem:
-            logger.warning(problem)
-            self._tell("warning", problem)
+        logger.warning(problem)
+        self._tell("warning", problem)

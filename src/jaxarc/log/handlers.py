@@ -16,7 +16,7 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from jaxarc.config import JaxArcConfig, LoggingConfig, StorageConfig
+from jaxarc.config import JaxArcConfig, StorageConfig
 from jaxarc.draw import episodes
 from jaxarc.draw.cells import detect_changed_cells
 from jaxarc.draw.svg import Drawing, draw_task, save_drawing
@@ -176,9 +176,20 @@ class FileHandler(Handler):
     def step(self, log: Log) -> None:
         """Write a line for every `log_frequency`-th step."""
         rules = self._rules
-        asked = rules.log_operations or rules.log_rewards or rules.log_grid_changes
-        if asked and log["step_num"] % rules.log_frequency == 0:
-            self._write("DEBUG", "step", step_record(log, rules))
+        record = {}
+        if rules.log_operations:
+            name = get_operation_name(log["operation"])
+            record |= {"operation": log["operation"], "operation_name": name}
+        if rules.log_rewards:
+            record |= {"reward": log["reward"], "similarity": log["similarity"]}
+        if rules.log_grid_changes:
+            grids = np.stack([log["before_grid"], log["grid"]])
+            cells = np.argwhere(detect_changed_cells(*grids)).tolist()
+            changed = [[*cell, *grids[:, *cell].tolist()] for cell in cells]
+            record["changed_cells"] = changed
+        if record and log["step_num"] % rules.log_frequency == 0:
+            place = {name: log[name] for name in ("episode_num", "step_num")}
+            self._write("DEBUG", "step", place | record)
 
     def episode(self, summary: Log, frames: Sequence[episodes.EpisodeFrame]) -> None:
         """Write a line for the end, and the episode to a file of its own."""
@@ -219,24 +230,6 @@ class FileHandler(Handler):
         if self._takes(level):
             with path.open("a", encoding="utf-8") as file:
                 file.write(line + "\n")
-
-
-def step_record(log: Log, rules: LoggingConfig) -> dict[str, Any]:
-    """Return what goes into the line of a step."""
-    record = {"episode_num": log["episode_num"], "step_num": log["step_num"]}
-    if rules.log_operations:
-        record["operation"] = log["operation"]
-        record["operation_name"] = get_operation_name(log["operation"])
-    if rules.log_rewards:
-        record |= {"reward": log["reward"], "similarity": log["similarity"]}
-    if rules.log_grid_changes:
-        before, after = np.asarray(log["before_grid"]), np.asarray(log["grid"])
-        cells = np.argwhere(detect_changed_cells(before, after)).tolist()
-        record["changed_cells"] = [
-            [row, column, int(before[row, column]), int(after[row, column])]
-            for row, column in cells
-        ]
-    return record
 
 
 def format_record(form: str, time: str, level: str, event: str, values: Log) -> str:
@@ -345,11 +338,8 @@ class WandbHandler(Handler):
         self._frequency = rules.log_frequency
         self._run = wandb.init(
             project=rules.project_name,
-            entity=rules.entity,
             tags=list(rules.tags),
-            notes=rules.notes,
-            group=rules.group,
-            job_type=rules.job_type,
+            **{n: getattr(rules, n) for n in ("entity", "notes", "group", "job_type")},
             mode="offline" if rules.offline_mode else "online",
             config=kept if rules.save_config else None,
         )

@@ -27,23 +27,15 @@ def test_the_groups_of_a_log_are_read(tmp_path):
     assert read_log_settings(tmp_path / "log.yaml") == config
 
 
-@pytest.mark.parametrize(
-    ("config", "name"),
-    [
-        (JaxArcConfig(reward=RewardConfig(step_penalty=0.0)), "reward"),
-        (
-            JaxArcConfig(environment=EnvironmentConfig(max_episode_steps=3)),
-            "environment",
-        ),
-    ],
-)
-def test_rules_are_not_for_a_log(tmp_path, config, name):
-    config.to_yaml_file(tmp_path / "log.yaml")
-    with pytest.raises(typer.BadParameter, match=f"sets {name}, which are set by"):
-        read_log_settings(tmp_path / "log.yaml")
-
-
-def test_a_missing_file_is_named(tmp_path):
+def test_rules_are_not_for_a_log_and_a_missing_file_is_named(tmp_path):
+    rules = {
+        "reward": JaxArcConfig(reward=RewardConfig(step_penalty=0.0)),
+        "environment": JaxArcConfig(environment=EnvironmentConfig(max_episode_steps=3)),
+    }
+    for name, config in rules.items():
+        config.to_yaml_file(tmp_path / "log.yaml")
+        with pytest.raises(typer.BadParameter, match=f"sets {name}, which are set by"):
+            read_log_settings(tmp_path / "log.yaml")
     with pytest.raises(typer.BadParameter, match="does not exist"):
         read_log_settings(tmp_path / "none.yaml")
 

@@ -41,7 +41,7 @@ def test_all_data_sets_with_their_sizes():
     assert (found["AGI1"]["train"], found["AGI1"]["evaluation"]) == (400, 400)
     assert (found["AGI2"]["train"], found["AGI2"]["evaluation"]) == (1000, 120)
     assert found["Mini"]["where"] == "jaxrig arc download miniarc"
-    assert "ARC-AGI-2" in list_tasks().output
+    assert found["AGI2"]["title"] == "ARC-AGI-2"
 
 
 def test_parts_of_a_data_set():

@@ -120,14 +120,6 @@ def test_updates_are_logged_as_the_file_says(tasks, tmp_path):
     )
 
 
-@pytest.mark.slow  # compiles a program of its own
-def test_without_wandb_the_extra_is_named(tasks, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "wandb", None)
-    done = run("train", "--out", tmp_path, "--path", tasks, "--wandb", *SMALL)
-    assert isinstance(done.exception, ImportError)
-    assert 'pip install -e ".[wandb]"' in str(done.exception)
-
-
 def test_wrong_words_are_explained(tmp_path):
     assert run("train", "--updates", 0).exit_code == 2
     assert run("eval").exit_code == 2

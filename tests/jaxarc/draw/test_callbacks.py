@@ -71,20 +71,21 @@ def test_masks_crop_and_options_reach_the_console(capsys):
     assert [f"Grid [{n}] (2x2)" in printed for n in range(len(GRIDS))] == [True] * 3
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [(GRIDS[0, 0],), (GRIDS[0], jnp.ones((1, 2), bool)), (jnp.ones((2, 2)),)],
-    ids=["row", "mask", "fractions"],
-)
-def test_what_is_no_grid_never_ends_the_program(wrong):
+def test_what_is_no_grid_never_ends_the_program():
+    row, mask = (GRIDS[0, 0],), (GRIDS[0], jnp.ones((1, 2), bool))
+    wrong = {"row": row, "mask": mask, "fractions": (jnp.ones((2, 2)),)}
+
     def step(total, scale):
-        callbacks.jax_log_grid(*wrong, title="wrong")
-        callbacks.jax_log_grid(scale * jnp.ones((2, 2)), title="wrong")
+        for title, arrays in wrong.items():
+            callbacks.jax_log_grid(*arrays, title=title)
+        callbacks.jax_log_grid(scale * jnp.ones((2, 2)), title="traced")
         return total + scale, None
 
     grow = jax.grad(lambda x: jax.lax.scan(step, 0.0, x)[0])
     np.testing.assert_array_equal(jax.jit(jax.vmap(grow))(jnp.ones((1, 2))), 1.0)
-    assert callbacks.get_callback_performance_stats()["log_grid_wrong"]["error_count"]
+    stats = callbacks.get_callback_performance_stats()
+    assert set(stats) == {f"log_grid_{title}" for title in (*wrong, "traced")}
+    assert all(row["error_count"] for row in stats.values())
 
 
 @jax.jit

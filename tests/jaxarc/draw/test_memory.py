@@ -61,14 +61,9 @@ def test_cleanup_counts_what_it_did():
     loaders[0].get()
     manager.cache.put("a", 1)
     found = manager.cleanup_memory()
-    assert set(found) == {
-        "lazy_loaders_cleaned",
-        "cache_items_before",
-        "cache_items_after",
-        "gc_collected",
-    }
-    assert found["lazy_loaders_cleaned"] == 1
-    assert (found["cache_items_before"], found["cache_items_after"]) == (1, 0)
+    assert found.pop("gc_collected") >= 0
+    cache = {"cache_items_before": 1, "cache_items_after": 0}
+    assert found == {"lazy_loaders_cleaned": 1} | cache
     assert manager.get_memory_report()["active_lazy_loaders"] == 3
     del loaders
     gc.collect()

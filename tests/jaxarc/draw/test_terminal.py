@@ -31,6 +31,13 @@ def colored(renderable, system="truecolor"):
     return shown(renderable, force_terminal=True, color_system=system)
 
 
+def printed(task, width=100, **options):
+    console = Console(file=io.StringIO(), width=width, _environ={})
+    with console.capture() as capture:
+        terminal.print_task(task, console=console, **options)
+    return capture.get()
+
+
 def inside(text):
     return [line.strip("│ \n") for line in text.splitlines()[1:-1]]
 
@@ -99,35 +106,20 @@ def test_inputs_are_blue_and_outputs_green():
 
 @pytest.mark.parametrize(("width", "sign"), [(80, "→"), (20, "↓")])
 def test_pairs_stand_side_by_side_where_there_is_room(width, sign):
-    task = RawTask("a", ((GRID, GRID),), ())
-    console = Console(file=io.StringIO(), width=width, _environ={})
-    with console.capture() as capture:
-        terminal.print_task(task, console=console)
-    text = capture.get()
+    text = printed(RawTask("a", ((GRID, GRID),), ()), width)
     assert all(word in text for word in ("Train 1", "Input", "Output", sign))
 
 
 def test_a_task_shows_every_pair_and_what_is_unknown(task, pairs):
-    console = Console(file=io.StringIO(), width=100, _environ={})
-    with console.capture() as capture:
-        terminal.print_task(task, console=console)
-    text = capture.get()
-    assert [w for w in re.findall(r"(?:Train|Test) \d", text)] == [
-        "Train 1",
-        "Train 2",
-        "Test 1",
-    ]
+    text = printed(task)
+    assert re.findall(r"(?:Train|Test) \d", text) == ["Train 1", "Train 2", "Test 1"]
     assert text.count("?") == 1
     for row in pairs[1][1]:
         assert " ".join(map(str, row)) in text
-    with console.capture() as capture:
-        terminal.print_task(task, show_test=False, console=console)
-    assert "Test" not in capture.get()
+    assert "Test" not in printed(task, show_test=False)
     known = RawTask("a", ((GRID, GRID),), ((GRID, GRID), (GRID, None)))
     for answers, unknown in ((True, 1), (False, 2)):
-        with console.capture() as capture:
-            terminal.print_task(known, console=console, answers=answers)
-        assert capture.get().count("?") == unknown
+        assert printed(known, answers=answers).count("?") == unknown
 
 
 @pytest.mark.parametrize("variable", ["NO_COLOR", "FORCE_COLOR"])
@@ -140,20 +132,12 @@ def test_ansi_text_does_not_depend_on_the_terminal(variable, monkeypatch):
 COMPACT = np.array([[1, 2, 3], [4, 5, 6], [7, 8, 9]], np.int32)
 
 
-def console(colors):
-    return Console(
-        file=io.StringIO(),
-        force_terminal=True,
-        color_system=colors,
-        no_color=False,
-        width=40,
-        _environ={},
-    )
-
-
 def test_two_rows_share_a_line():
     cells = terminal.GridCells(read_cells(COMPACT), double_width=False, compact=True)
-    lines = console("truecolor").render_lines(cells, pad=False)
+    console = Console(
+        file=io.StringIO(), force_terminal=True, color_system="truecolor", _environ={}
+    )
+    lines = console.render_lines(cells, pad=False)
     seen = [
         [(s.style.color, s.style.bgcolor) for s in line if s.style and s.text == "▀"]
         for line in lines
@@ -168,7 +152,6 @@ def test_two_rows_share_a_line():
 def test_few_colors_give_digits():
     panel = terminal.compact_panel(COMPACT, "a", "input")
     assert inside(shown(panel)) == ["123", "456", "789"]
-    assert not terminal.is_distinct(console("standard"))
     assert "▀" not in colored(panel, "standard")
 
 

@@ -1,7 +1,5 @@
 """What counts as solved, with players whose success is known beforehand."""
 
-import dataclasses
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -11,12 +9,8 @@ import pytest
 from arc_agents import STEPS, Idler, Oracle, Submitter, Wanderer, write_small_tasks
 from arc_environments import clipping
 from jaxarc.envs.environment import Environment
-from jaxarc.learning.evaluation import (
-    EvaluationResult,
-    evaluate,
-    every_pair,
-    summarize,
-)
+from jaxarc.learning import evaluation
+from jaxarc.learning.evaluation import evaluate, every_pair
 from jaxarc.learning.policy import PointPolicy, RandomPolicy
 from jaxarc.learning.training import PAINTING
 from jaxarc.registration import make
@@ -36,10 +30,10 @@ def folder(tmp_path_factory):
 
 def make_env(folder, mode=0, rows=None, steps=STEPS):
     """Three tasks with 1, 2 and 3 demonstrations, the answer beside the grid."""
-    _, params = make("Mini-all", dataset_path=str(folder))
-    limits = dataclasses.replace(params.config.environment, max_episode_steps=steps)
-    config = dataclasses.replace(params.config, environment=limits)
-    return AnswerObservationWrapper(Environment(config, params.buffer, mode, rows))
+    path = str(folder)
+    _, params = make("Mini-all", dataset_path=path, max_episode_steps=steps)
+    env = Environment(params.config, params.buffer, mode, rows)
+    return AnswerObservationWrapper(env)
 
 
 def as_result(rows, solved, **more):
@@ -47,7 +41,7 @@ def as_result(rows, solved, **more):
     rows = np.asarray(rows)
     blank = np.zeros(solved.shape)
     arrays = {"similarity": blank, "steps": blank, "rewards": blank} | more
-    return EvaluationResult(rows, np.zeros_like(rows), solved, **arrays)
+    return evaluation.EvaluationResult(rows, np.zeros_like(rows), solved, **arrays)
 
 
 @pytest.mark.parametrize(
@@ -168,7 +162,9 @@ def test_figures_and_their_summary():
         "mean_similarity": pytest.approx(0.7),
         "mean_steps": 0.0,
     }
-    assert summarize({0: one, 1: two})["pair_rate"] == pytest.approx((0.75, 0.25))
+    assert evaluation.summarize({0: one, 1: two})["pair_rate"] == pytest.approx(
+        (0.75, 0.25)
+    )
 
 
 def test_what_cannot_be_played_is_refused(folder):

@@ -1,5 +1,7 @@
 """Probabilities of the policies against sums over every operation and cell."""
 
+import functools
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -11,9 +13,10 @@ from jaxarc.learning.policy import PointPolicy, RandomPolicy
 
 OPERATIONS = (2, 7, 33)
 SHAPE = (3, 4)
-COUNT = 20_000
+COUNT = 5_000
 
 
+@functools.cache
 def make_policy(channels=2, depth=1, seed=0, **options):
     key = jax.random.key(seed)
     return PointPolicy(key, channels, OPERATIONS, features=8, depth=depth, **options)
@@ -101,7 +104,7 @@ def test_best_is_the_likeliest_cell_of_the_likeliest_operation():
 
 
 def test_a_batch_gives_what_its_rows_give():
-    policy, observations = make_policy(depth=2), make_observation(batch=(3,))
+    policy, observations = make_policy(), make_observation(batch=(3,))
     keys = jax.random.split(jax.random.key(4), 3)
     together = jax.device_get(jax.jit(jax.vmap(policy.sample))(keys, observations))
     sample = eqx.filter_jit(policy.sample)

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-from functools import partial
 from itertools import pairwise
 
 import jax
@@ -22,7 +21,6 @@ from jaxarc.learning.solver.examples import (
     ask_tests,
     demonstrations,
     draw_batch,
-    fit_tasks,
     undo_augmentation,
 )
 from jaxarc.learning.solver.network import NetworkConfig, SolverNetwork, answer_loss
@@ -39,6 +37,7 @@ from jaxarc.learning.solver.voting import (
     rank_candidates,
     save_solver,
 )
+from jaxarc.learning.training import fit_tasks
 from jaxarc.tasks.augment import random_augmentation, transform_planes
 from jaxarc.tasks.packing import pack_tasks, stack_tasks
 from jaxarc.tasks.task_json import RawTask
@@ -254,20 +253,20 @@ def test_larger_grids_are_refused():
 
 
 GRID = np.array([[1, 0, 0], [0, 2, 0], [0, 2, 0]], np.int32)
-DRAWS = rules.Draws(jax.random.key(0))
+RULES = rules.Rules(jax.random.key(0))
 
 
 @pytest.mark.parametrize(
     ("rule", "expected"),
     [
-        (rules.fall, [[0, 0, 0], [0, 2, 0], [1, 2, 0]]),
-        (rules.sort_rows, [[1, 0, 0], [0, 2, 0], [0, 2, 0]]),
-        (rules.shear, [[1, 0, 0], [0, 0, 2], [2, 0, 0]]),
-        (rules.zoom, [[1, 1, 0], [1, 1, 0], [0, 0, 2]]),
+        (RULES.fall, [[0, 0, 0], [0, 2, 0], [1, 2, 0]]),
+        (RULES.sort_rows, [[1, 0, 0], [0, 2, 0], [0, 2, 0]]),
+        (RULES.shear, [[1, 0, 0], [0, 0, 2], [2, 0, 0]]),
+        (RULES.zoom, [[1, 1, 0], [1, 1, 0], [0, 0, 2]]),
     ],
 )
 def test_rules_without_a_choice(rule, expected):
-    assert np.array_equal(jax.jit(partial(rule, DRAWS))(GRID), expected)
+    assert np.array_equal(jax.jit(rule)(GRID), expected)
 
 
 def test_objects_and_turns():
@@ -277,7 +276,7 @@ def test_objects_and_turns():
     assert np.array_equal(counts > 0, GRID > 0)
     assert counts[2, 1] == 2
     ring = np.array([[1, 1, 1], [1, 0, 1], [1, 1, 1]], np.int32)
-    assert int(jax.jit(partial(rules.fill_enclosed, DRAWS))(ring)[1, 1]) > 0
+    assert int(jax.jit(RULES.fill_enclosed)(ring)[1, 1]) > 0
     grid = jnp.asarray(GRID)
     there_and_back = jax.jit(lambda way: rules.unturn(way, rules.turn(way, grid)))
     for symmetry in range(8):
@@ -286,8 +285,9 @@ def test_objects_and_turns():
 
 def test_every_operation_keeps_shape_and_type():
     cells = jax.ShapeDtypeStruct((4, 5), jnp.int32)
-    for operation in generator.OPERATIONS:
-        apply = lambda key, grid, op=operation: op(rules.Draws(key), grid)
+    assert len(rules.OPERATIONS) == 38
+    for operation in rules.OPERATIONS:
+        apply = lambda key, grid, op=operation: op(rules.Rules(key), grid)
         found = jax.eval_shape(apply, jax.random.key(0), cells)
         assert (found.shape, found.dtype) == ((4, 5), jnp.int32), operation.__name__
 

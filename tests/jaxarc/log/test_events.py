@@ -157,18 +157,19 @@ def frames():
 def filled(**memory):
     debug = DebugConfig(memory_management=MemoryConfig(**memory)) if memory else None
     limit = 0.01 if memory else 500
-    store = events.FrameStore(VisualizationConfig(max_memory_mb=limit, debug=debug))
+    config, problems = VisualizationConfig(max_memory_mb=limit, debug=debug), []
+    store = events.FrameStore(config, problems.append)
     for frame in frames():
         store.add(frame)
-    return store
+    return store, problems
 
 
 @pytest.mark.parametrize("compression", [True, False])
 def test_what_does_not_fit_is_loaded_again(compression):
-    store = filled(compression=compression)
+    store, problems = filled(compression=compression)
     assert store.cache.statistics().items < MANY
-    found, problem = store.frames()
-    assert problem == ""
+    found = store.frames()
+    assert not problems
     assert [frame.operation for frame in found] == list(range(MANY))
     for frame, wanted in zip(found, frames(), strict=True):
         np.testing.assert_array_equal(frame.grid, wanted.grid)
@@ -177,25 +178,23 @@ def test_what_does_not_fit_is_loaded_again(compression):
 
 
 def test_without_files_the_oldest_are_forgotten_and_it_is_said():
-    store = filled(lazy_loading=False)
-    found, problem = store.frames()
+    store, problems = filled(lazy_loading=False)
+    found = store.frames()
     assert 0 < len(found) < MANY
     assert found[-1].operation == MANY - 1
-    assert f"{MANY - len(found)} of {MANY} frames" in problem
+    assert f"{MANY - len(found)} of {MANY} frames" in problems[0]
     store.close()
 
 
 def test_an_episode_begins_empty_and_memory_is_watched():
-    store = filled()
-    assert store.begin() == ""
-    assert store.frames() == ([], "")
-    store.close()
-    watched = filled(max_total_mb=1.0, max_cache_mb=0.5)
-    assert "above visualization.debug.memory_management.max_total_mb" in watched.begin()
-    watched.close()
-    roomy = filled(max_total_mb=1e6)
-    assert roomy.begin() == ""
-    roomy.close()
+    small = {"max_total_mb": 1.0, "max_cache_mb": 0.5}
+    for memory, warned in (({}, False), (small, True), ({"max_total_mb": 1e6}, False)):
+        store, problems = filled(**memory)
+        store.begin()
+        assert store.frames() == []
+        assert bool(problems) == warned
+        assert all("memory_management.max_total_mb" in words for words in problems)
+        store.close()
 
 
 def test_a_log_becomes_a_frame():

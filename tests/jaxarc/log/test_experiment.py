@@ -17,14 +17,12 @@ from jaxarc.config import (
     JaxArcConfig,
     MemoryConfig,
 )
-from jaxarc.draw.callbacks import (
-    get_callback_performance_stats,
-    reset_callback_performance_stats,
-)
+from jaxarc.draw import callbacks
 from jaxarc.log import ExperimentLogger, Handler
 
 ASYNC = DebugConfig(level="full", async_logging=True)
 BLOCKING = DebugConfig(level="full", async_logging=False)
+NO_FILES = {"storage": {"policy": "none"}}
 
 
 def opened(folder, **groups):
@@ -70,12 +68,9 @@ def test_off_is_silent(tmp_path):
         ({}, ["files", "pictures"]),
         ({"visualization": {"enabled": False}}, ["files"]),
         ({"visualization": {"output_formats": ("console",)}}, ["console", "files"]),
-        ({"storage": {"policy": "none"}}, []),
+        (NO_FILES, []),
         (
-            {
-                "storage": {"policy": "none"},
-                "visualization": {"output_formats": ("console", "svg")},
-            },
+            NO_FILES | {"visualization": {"output_formats": ("console", "svg")}},
             ["console"],
         ),
     ],
@@ -102,7 +97,7 @@ class Broken(Handler):
 
 @pytest.mark.parametrize("monitored", [True, False])
 def test_one_that_fails_stops_nobody(tmp_path, caplog, monitored):
-    reset_callback_performance_stats()
+    callbacks.reset_callback_performance_stats()
     debug = DebugConfig(async_logging=False, performance_monitoring=monitored)
     log = opened(tmp_path, visualization={"debug": debug})
     log.handlers = (Broken(), *log.handlers)
@@ -111,11 +106,11 @@ def test_one_that_fails_stops_nobody(tmp_path, caplog, monitored):
     log.close()
     assert "no space left" in caplog.text
     assert "episodes/episode_0000.json" in files(tmp_path / "run")
-    found = get_callback_performance_stats()
+    found = callbacks.get_callback_performance_stats()
     assert ("experiment_broken" in found) == monitored
     if monitored:
         assert found["experiment_broken"]["error_count"] == 3
-    reset_callback_performance_stats()
+    callbacks.reset_callback_performance_stats()
 
 
 @pytest.mark.parametrize(("debug", "beside"), [(ASYNC, True), (BLOCKING, False)])

@@ -101,31 +101,6 @@ def demonstrations(buffer: JaxArcTask, pairs: int) -> PairBank:
     )
 
 
-def fit_tasks(buffer: JaxArcTask, height: int, width: int) -> JaxArcTask:
-    """Return a stack of tasks padded to another shape; ValueError if one is larger."""
-    if buffer.get_grid_shape() == (height, width):
-        return buffer
-    sizes = np.asarray(buffer.sizes)
-    largest = sizes.reshape(-1, 2).max(axis=0).tolist()
-    if largest[0] > height or largest[1] > width:
-        raise ValueError(
-            f"a grid of {largest[0]} x {largest[1]} cells: this solver reads grids of "
-            f"up to {height} x {width}; train one for larger grids with `jaxrig arc "
-            "train-solver`"
-        )
-    planes = np.asarray(buffer.pairs)[..., :height]
-    room = [(0, 0)] * (planes.ndim - 1) + [(0, height - planes.shape[-1])]
-    return JaxArcTask.from_packed(
-        np.pad(planes, room).astype(bits.word_type(height, width)),
-        sizes,
-        buffer.num_train_pairs,
-        buffer.num_test_pairs,
-        buffer.task_index,
-        width,
-        buffer.max_train_pairs,
-    )
-
-
 def ask_tests(buffer: JaxArcTask) -> Queries:
     """Return the input of every test pair of a stack of tasks."""
     counts = np.asarray(buffer.num_test_pairs)

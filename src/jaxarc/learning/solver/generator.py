@@ -10,51 +10,10 @@ from jaxtyping import Array, Bool, Int, PRNGKeyArray, UInt
 from jaxarc import bits
 from jaxarc.learning.solver import rules
 from jaxarc.learning.solver.examples import PairBank
-from jaxarc.learning.solver.rules import DRAWN_COLORS, Cells, Draws, Marks
+from jaxarc.learning.solver.rules import DRAWN_COLORS, OPERATIONS, Cells, Marks, Rules
 
 SMALL = 5  # cells; smaller grids than these hardly show a rule
 BLOCK = 4096  # tasks that are drawn by one call of the compiled generator
-
-OPERATIONS: tuple[rules.Operation, ...] = (
-    rules.reflect,
-    rules.translate,
-    rules.translate_color,
-    rules.repeat_shifted,
-    rules.fall,
-    rules.fall_together,
-    rules.permute_rows,
-    rules.shear,
-    rules.sort_rows,
-    rules.symmetrize,
-    rules.mirror_half,
-    rules.tile,
-    rules.zoom,
-    rules.combine_halves,
-    rules.recolor,
-    rules.map_colors,
-    rules.one_color,
-    rules.fill_background,
-    rules.invert,
-    rules.keep_color,
-    rules.fill_rows,
-    rules.mark_lines,
-    rules.overlay,
-    rules.count_cells,
-    rules.local_table,
-    rules.outline,
-    rules.hollow,
-    rules.remove_single,
-    rules.fill_enclosed,
-    rules.choose_object,
-    rules.color_by_size,
-    rules.shoot,
-    rules.draw_lines,
-    rules.connect,
-    rules.fill_box,
-    rules.frame,
-    rules.stamp,
-    rules.answer_yes_no,
-)
 
 
 def _inputs(
@@ -118,7 +77,7 @@ def _apply(rule: PRNGKeyArray, grid: Cells) -> Cells:
     which = jax.random.randint(keys[0], (), 0, len(OPERATIONS), jnp.int32)
     symmetry = jax.random.randint(keys[1], (), 0, 8, jnp.int32)
     turned = rules.turn(symmetry, grid)
-    ways = [lambda key, cells, op=op: op(Draws(key), cells) for op in OPERATIONS]
+    ways = [lambda key, cells, op=op: op(Rules(key), cells) for op in OPERATIONS]
     return rules.unturn(symmetry, jax.lax.switch(which, ways, keys[2], turned))
 
 
@@ -138,7 +97,7 @@ def _pair(
 
     _, (one, two) = jax.lax.scan(step, given, keys[1:3])
     result = jnp.where(
-        either & Draws(keys[5]).property_of(given) | (kind > 0.35), one, two
+        either & Rules(keys[5]).property_of(given) | (kind > 0.35), one, two
     )
     # Some tasks ask what was there: the result, damaged, is given.
     kinds = jax.random.split(keys[4])

@@ -77,11 +77,6 @@ class Example(eqx.Module):
     colors: Int[Array, "batch ten"]
 
 
-def compute_dtype() -> jnp.dtype:
-    """Return the type of matrix products: half the bits where hardware has them."""
-    return jnp.dtype(jnp.bfloat16 if jax.default_backend() == "gpu" else jnp.float32)
-
-
 class Block(eqx.Module):
     """Self-attention, then a gated layer, each on normalized input and added."""
 
@@ -213,7 +208,8 @@ def _look_up(
 ) -> Float[Array, "*batch d"]:
     # A product with one-hot rows: the gradient of a gather is a scatter, which adds
     # into few rows from everywhere and takes longer than the product on a GPU.
-    dtype = compute_dtype()
+    # Half the bits where hardware has them, for all matrix products that follow.
+    dtype = jnp.bfloat16 if jax.default_backend() == "gpu" else jnp.float32
     return jax.nn.one_hot(index, len(table), dtype=dtype) @ table.astype(dtype)
 
 

@@ -1,12 +1,10 @@
 """Rules of our own: operations on grids, of which generated tasks are made.
 
-An operation takes the draws of a task and a grid. The draws are the same for all pairs
-of a task, so whatever an operation draws (a color, a number, a table) is part of the
-rule. Colors are 0 (background) to 9; drawn grids use 1 to 4. Directions are not drawn:
-a program turns the grid, applies the operation and turns it back.
+The draws are the same for all pairs of a task, so whatever an operation draws (a color,
+a number, a table) is part of the rule. Colors are 0 (background) to 9; drawn grids use
+1 to 4. Directions are not drawn: a program turns the grid, applies the operation and
+turns it back.
 """
-
-from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -66,9 +64,6 @@ class Draws:
         has = (grid == self.number(1, 4)).any()
         symmetric = (grid == grid[:, ::-1]).all()
         return self.pick(many, has, has, symmetric, (grid[0] > 0).any())
-
-
-Operation = Callable[[Draws, Cells], Cells]
 
 
 def _shift(grid: Array, down: int, right: int) -> Array:
@@ -142,309 +137,275 @@ def unturn(symmetry: Int[Array, ""], grid: Cells) -> Cells:
     return turn(jnp.where(symmetry < 4, symmetry, inverse), grid)
 
 
-# Operations: whole grid
-
-
-def reflect(draw: Draws, grid: Cells) -> Cells:
-    """Turn or reflect the grid."""
-    return turn(draw.number(1, 8), grid)
-
-
-def translate(draw: Draws, grid: Cells) -> Cells:
-    """Move everything by a few cells, around the edge or out of the grid."""
-    return _move(grid, draw.number(-2, 3), draw.number(-2, 3), draw.flag())
-
-
-def translate_color(draw: Draws, grid: Cells) -> Cells:
-    """Move the cells of one color and leave the others."""
-    moves, color = Draws(draw.key()), draw.number(1, 3)
-    moved = translate(moves, jnp.where(grid == color, grid, 0))
-    return jnp.where(moved > 0, moved, jnp.where(grid == color, 0, grid))
-
-
-def repeat_shifted(draw: Draws, grid: Cells) -> Cells:
-    """Draw a moved copy of everything on the background."""
-    return jnp.where(grid > 0, grid, translate(draw, grid))
-
-
-def fall(draw: Draws, grid: Cells) -> Cells:
-    """Let every cell fall to the bottom of its column."""
-    order = jnp.argsort(grid > 0, axis=0, stable=True)
-    return jnp.take_along_axis(grid, order, axis=0)
-
-
-def fall_together(draw: Draws, grid: Cells) -> Cells:
-    """Move the content as a whole to an edge, a corner or the middle."""
-    rows, columns = (grid > 0).any(axis=1), (grid > 0).any(axis=0)
-    free = [jnp.argmax(x) for x in (rows, columns, rows[::-1], columns[::-1])]
-    above, left, below, right = (x.astype(jnp.int32) for x in free)
-    to = lambda down, across: _move(grid, down, across, jnp.zeros((), bool))
-    middle = to((below - above) // 2, (right - left) // 2)
-    return draw.pick(to(below, jnp.zeros_like(below)), to(-above, -left), middle)
-
-
-def permute_rows(draw: Draws, grid: Cells) -> Cells:
-    """Exchange rows in a fixed way."""
-    return grid[jax.random.permutation(draw.key(), grid.shape[0])]
-
-
-def shear(draw: Draws, grid: Cells) -> Cells:
-    """Move each row by one cell more than the row above, around the edge."""
-    height, width = grid.shape
-    steps = jnp.arange(height, dtype=jnp.int32)[:, None]
-    columns = (jnp.arange(width, dtype=jnp.int32)[None] - steps) % width
-    return jnp.take_along_axis(grid, columns, axis=1)
-
-
-def sort_rows(draw: Draws, grid: Cells) -> Cells:
-    """Order the rows by how many cells they have."""
-    return grid[jnp.argsort(jnp.sum(grid > 0, axis=1), stable=True)]
-
-
-def symmetrize(draw: Draws, grid: Cells) -> Cells:
-    """Complete the background by one or all reflections."""
-    one = jnp.where(grid > 0, grid, grid[:, ::-1])
-    both = jnp.where(one > 0, one, one[::-1])
-    turned = jnp.where(grid > 0, grid, grid[::-1, ::-1])
-    return draw.pick(one, both, turned)
-
-
-def mirror_half(draw: Draws, grid: Cells) -> Cells:
-    """Copy the left half to the right, mirrored or moved."""
-    width = grid.shape[1]
-    half, column = (width + 1) // 2, jnp.arange(width, dtype=jnp.int32)
-    mirrored = grid[:, jnp.where(column < half, column, width - 1 - column)]
-    moved = grid[:, jnp.where(column < half, column, column - half)]
-    return draw.pick(mirrored, moved)
-
-
-def tile(draw: Draws, grid: Cells) -> Cells:
-    """Repeat the corner of side 1 to 3 over the grid."""
-    side = draw.number(1, 4)
-    rows, columns = (jnp.arange(n, dtype=jnp.int32) % side for n in grid.shape)
-    return grid[rows][:, columns]
-
-
-def zoom(draw: Draws, grid: Cells) -> Cells:
-    """Enlarge the corner to twice its size."""
-    rows, columns = (jnp.arange(n, dtype=jnp.int32) // 2 for n in grid.shape)
-    return grid[rows][:, columns]
-
-
-def combine_halves(draw: Draws, grid: Cells) -> Cells:
-    """Compare the left half with the right: and, or, exclusive or, neither, without."""
-    height, width = grid.shape
-    half = width // 2
-    one, other = grid[:, :half] > 0, grid[:, width - half :] > 0
-    found = draw.pick(
-        one & other, one | other, one ^ other, ~(one | other), one & ~other
-    )
-    left = jnp.where(found, draw.color(), 0)
-    empty = jnp.zeros((height, width - 2 * half), jnp.int32)
-    alone = jnp.concatenate([left, empty, jnp.zeros_like(left)], axis=1)
-    twice = jnp.concatenate([left, empty, left], axis=1)
-    return draw.pick(alone, alone, twice)
-
-
-# Operations: colors
-
-
-def recolor(draw: Draws, grid: Cells) -> Cells:
-    """Give the cells of one color another, or exchange the two."""
-    old, new = draw.number(1, 4), draw.color()
-    back = jnp.where(draw.flag() & (grid == new), old, grid)
-    return jnp.where(grid == old, new, back)
-
-
-def map_colors(draw: Draws, grid: Cells) -> Cells:
-    """Replace every color by a table."""
-    return draw.number(0, 10, (10,))[grid]
-
-
-def one_color(draw: Draws, grid: Cells) -> Cells:
-    """Give all cells one color: a fixed one, the commonest, or the rarest."""
-    color = draw.color_of(grid, fixed=9)
-    return jnp.where(draw.flag(0.7), jnp.where(grid > 0, color, 0), color)
-
-
-def fill_background(draw: Draws, grid: Cells) -> Cells:
-    """Color the background: all of it, every second cell, row or column."""
-    row, column = jnp.indices(grid.shape, jnp.int32)
-    every = jnp.ones(grid.shape, bool)
-    where = draw.pick(every, (row + column) % 2 == 0, row % 2 == 0)
-    return jnp.where((grid == 0) & where, draw.color(), grid)
-
-
-def invert(draw: Draws, grid: Cells) -> Cells:
-    """Exchange cells and background."""
-    return jnp.where(grid == 0, draw.color(), 0)
-
-
-def keep_color(draw: Draws, grid: Cells) -> Cells:
-    """Keep, or remove, one color: a fixed one, the commonest or the rarest."""
-    color = draw.color_of(grid, fixed=3)
-    return jnp.where((grid == color) ^ draw.flag(0.3), grid, 0)
-
-
-def fill_rows(draw: Draws, grid: Cells) -> Cells:
-    """Fill each row with its commonest, its largest or its first color."""
-    common = jnp.argmax(jax.vmap(_counts)(grid[:, None]), axis=1).astype(jnp.int32)
-    row = draw.pick(common, grid.max(axis=1), grid[:, 0])
-    return jnp.broadcast_to(row[:, None], grid.shape)
-
-
-def mark_lines(draw: Draws, grid: Cells) -> Cells:
-    """Recolor cells in every second row, or in rows with a fixed number of cells."""
-    number = jnp.sum(grid > 0, axis=1)
-    many = number == draw.number(1, 4)
-    second = jnp.arange(grid.shape[0], dtype=jnp.int32) % 2 == 0
-    rows = draw.pick(second, many, number == number.max())
-    return jnp.where(rows[:, None] & (grid > 0), draw.color(), grid)
-
-
-def overlay(draw: Draws, grid: Cells) -> Cells:
-    """Draw a fixed pattern over or under the cells, or keep only what is in it."""
-    pattern, color = draw.flag(0.35, grid.shape), draw.color()
-    over = jnp.where(pattern, color, grid)
-    under = jnp.where(pattern & (grid == 0), color, grid)
-    return draw.pick(over, under, jnp.where(pattern, grid, 0))
-
-
-def count_cells(draw: Draws, grid: Cells) -> Cells:
-    """Count the cells, those of one color, the colors, or the objects."""
-    order = jnp.arange(grid.size, dtype=jnp.int32)
-    objects = jnp.sum(_objects(grid).reshape(-1) == order + 1)
-    counts = _counts(grid)
-    of_color, colors = counts[draw.number(1, 3)], jnp.sum(counts > 0)
-    number = draw.pick(counts.sum(), of_color, colors, objects, objects)
-    return jnp.where(order.reshape(grid.shape) < number, draw.number(1, 6), 0)
-
-
-# Operations: neighborhoods, lines and objects
-
-
-def local_table(draw: Draws, grid: Cells) -> Cells:
-    """Replace a cell by a table of whether it is colored and how many neighbors are."""
-    own = (grid > 0).astype(jnp.int32)
-    near = [jnp.sum(around(own, steps), axis=0) for steps in (4, 8)]
-    number = jnp.minimum(draw.pick(*near), 4)
-    table = draw.flag(0.35, (2, 5))
-    color = jnp.where(draw.flag(0.25), 0, draw.color())
-    return jnp.where(table[own, number], color, grid)
-
-
-def outline(draw: Draws, grid: Cells) -> Cells:
-    """Draw around the cells, in a fixed color or their own."""
-    near = draw.pick(around(grid).max(axis=0), around(grid, 8).max(axis=0))
-    color = jnp.where(draw.flag(0.6), draw.color(), near)
-    return jnp.where((grid == 0) & (near > 0), color, grid)
-
-
-def hollow(draw: Draws, grid: Cells) -> Cells:
-    """Clear or recolor the cells that have all neighbors, or those that do not."""
-    full = (around(grid) > 0).all(axis=0) & (grid > 0)
-    color = jnp.where(draw.flag(), 0, draw.color())
-    return jnp.where(draw.pick(full, full, (grid > 0) & ~full), color, grid)
-
-
-def remove_single(draw: Draws, grid: Cells) -> Cells:
-    """Remove or recolor the cells that touch none of their color, or keep only them."""
-    alone = (_sizes(_objects(grid)) == 1) & (grid > 0)
-    color = jnp.where(draw.flag(), 0, draw.color())
-    return draw.pick(jnp.where(alone, color, grid), jnp.where(alone, grid, 0))
-
-
-def fill_enclosed(draw: Draws, grid: Cells) -> Cells:
-    """Color the background that the edge of the grid cannot reach."""
-    free = grid == 0
-    start = (_edge(grid) & free).astype(jnp.int32)
-    reached = _spread(start, jnp.broadcast_to(free, (4, *grid.shape)))
-    return jnp.where(free & (reached == 0), draw.color(), grid)
-
-
-def choose_object(draw: Draws, grid: Cells) -> Cells:
-    """Keep, remove or recolor the largest or the smallest object."""
-    size = _sizes(_objects(grid))
-    smallest = jnp.where(size > 0, size, grid.size).min()
-    chosen = (size == draw.pick(size.max(), smallest)) & (size > 0)
-    recolored = jnp.where(chosen, draw.color(), grid)
-    kept, removed = jnp.where(chosen, grid, 0), jnp.where(chosen, 0, grid)
-    return draw.pick(kept, removed, recolored)
-
-
-def color_by_size(draw: Draws, grid: Cells) -> Cells:
-    """Color every object by its number of cells."""
-    table, size = draw.number(1, 10, (7,)), _sizes(_objects(grid))
-    return jnp.where(size > 0, table[jnp.minimum(size, 6)], grid)
-
-
-def shoot(draw: Draws, grid: Cells) -> Cells:
-    """Extend cells, all or of one color, to the right until something is met."""
-    ray, diagonal = draw.some_cells(grid), draw.flag(0.3)
-    for _ in range(max(grid.shape) - 1):
-        step = jnp.where(diagonal, _shift(ray, 1, 1), _shift(ray, 0, 1))
-        ray = jnp.where(grid == 0, jnp.maximum(ray, step), ray)
-    return jnp.where(grid > 0, grid, ray)
-
-
-def draw_lines(draw: Draws, grid: Cells) -> Cells:
-    """Draw a row, a cross, a diagonal or both through cells, all or of one color."""
-    start = draw.some_cells(grid)
-    row = jnp.broadcast_to(start.max(axis=1, keepdims=True), grid.shape)
-    cross = jnp.maximum(row, start.max(axis=0, keepdims=True))
-    down = up = start
-    for _ in range(max(grid.shape) - 1):
-        down = jnp.maximum(down, jnp.maximum(_shift(down, 1, 1), _shift(down, -1, -1)))
-        up = jnp.maximum(up, jnp.maximum(_shift(up, 1, -1), _shift(up, -1, 1)))
-    lines = draw.pick(row, cross, down, jnp.maximum(down, up))
-    return jnp.where(grid > 0, grid, lines)
-
-
-def connect(draw: Draws, grid: Cells) -> Cells:
-    """Fill between two cells of one color in a row, or in rows and columns."""
-
-    def between(cells: Cells) -> Cells:
-        found = jnp.zeros_like(cells)
-        for color in range(1, DRAWN_COLORS + 1):
-            here = (cells == color).astype(jnp.int32)
-            left = jax.lax.cummax(here, axis=1)
-            right = jax.lax.cummax(here, axis=1, reverse=True)
-            found = jnp.where((left * right > 0) & (found == 0), color, found)
-        return found
-
-    rows, columns = between(grid), between(grid.T).T
-    line = draw.pick(rows, jnp.maximum(rows, columns))
-    color = jnp.where(draw.flag(), draw.color(), line)
-    return jnp.where((grid == 0) & (line > 0), color, grid)
-
-
-def fill_box(draw: Draws, grid: Cells) -> Cells:
-    """Color the background, or the edge, of the box around all cells."""
-    rows, columns = (grid > 0).any(axis=1), (grid > 0).any(axis=0)
-    hull = lambda x: (
-        (jnp.cumsum(x) > 0) & (jnp.cumsum(x[::-1])[::-1] > 0)  # between first and last
-    )
-    box = hull(rows)[:, None] & hull(columns)[None]
-    inside = around(box.astype(jnp.int32)).min(axis=0) == 1
-    where = draw.pick(box, box & ~inside)
-    return jnp.where(where & (grid == 0), draw.color(), grid)
-
-
-def frame(draw: Draws, grid: Cells) -> Cells:
-    """Draw the edge of the grid."""
-    return jnp.where(_edge(grid), draw.color(), grid)
-
-
-def stamp(draw: Draws, grid: Cells) -> Cells:
-    """Draw a fixed small pattern at every cell, all or of one color."""
-    marked, drawn = draw.some_cells(grid, 0.6), draw.flag(0.45, (8,))
-    ink = jnp.where(drawn[:, None, None], around(marked, 8), 0).max(axis=0)
-    ink = jnp.where(draw.flag() & (ink > 0), draw.color(), ink)
-    return jnp.where(grid > 0, grid, ink)
-
-
-def answer_yes_no(draw: Draws, grid: Cells) -> Cells:
-    """Color the whole grid, or its cells, by whether the grid has a property."""
-    one, other = draw.number(1, 9, (2,))
-    color = jnp.where(Draws(draw.key()).property_of(grid), one, other)
-    return jnp.where(draw.flag() | (grid > 0), color, 0)
+class Rules(Draws):
+    """Draws with one method for each operation: a grid in, a grid of that shape out."""
+
+    # The whole grid.
+    def reflect(self, grid: Cells) -> Cells:
+        """Turn or reflect the grid."""
+        return turn(self.number(1, 8), grid)
+
+    def translate(self, grid: Cells) -> Cells:
+        """Move everything by a few cells, around the edge or out of the grid."""
+        return _move(grid, self.number(-2, 3), self.number(-2, 3), self.flag())
+
+    def translate_color(self, grid: Cells) -> Cells:
+        """Move the cells of one color and leave the others."""
+        moves, color = Rules(self.key()), self.number(1, 3)
+        moved = moves.translate(jnp.where(grid == color, grid, 0))
+        return jnp.where(moved > 0, moved, jnp.where(grid == color, 0, grid))
+
+    def repeat_shifted(self, grid: Cells) -> Cells:
+        """Draw a moved copy of everything on the background."""
+        return jnp.where(grid > 0, grid, self.translate(grid))
+
+    def fall(self, grid: Cells) -> Cells:
+        """Let every cell fall to the bottom of its column."""
+        order = jnp.argsort(grid > 0, axis=0, stable=True)
+        return jnp.take_along_axis(grid, order, axis=0)
+
+    def fall_together(self, grid: Cells) -> Cells:
+        """Move the content as a whole to an edge, a corner or the middle."""
+        rows, columns = (grid > 0).any(axis=1), (grid > 0).any(axis=0)
+        free = [jnp.argmax(x) for x in (rows, columns, rows[::-1], columns[::-1])]
+        above, left, below, right = (x.astype(jnp.int32) for x in free)
+        to = lambda down, across: _move(grid, down, across, jnp.zeros((), bool))
+        middle = to((below - above) // 2, (right - left) // 2)
+        return self.pick(to(below, jnp.zeros_like(below)), to(-above, -left), middle)
+
+    def permute_rows(self, grid: Cells) -> Cells:
+        """Exchange rows in a fixed way."""
+        return grid[jax.random.permutation(self.key(), grid.shape[0])]
+
+    def shear(self, grid: Cells) -> Cells:
+        """Move each row by one cell more than the row above, around the edge."""
+        height, width = grid.shape
+        steps = jnp.arange(height, dtype=jnp.int32)[:, None]
+        columns = (jnp.arange(width, dtype=jnp.int32)[None] - steps) % width
+        return jnp.take_along_axis(grid, columns, axis=1)
+
+    def sort_rows(self, grid: Cells) -> Cells:
+        """Order the rows by how many cells they have."""
+        return grid[jnp.argsort(jnp.sum(grid > 0, axis=1), stable=True)]
+
+    def symmetrize(self, grid: Cells) -> Cells:
+        """Complete the background by one or all reflections."""
+        one = jnp.where(grid > 0, grid, grid[:, ::-1])
+        both = jnp.where(one > 0, one, one[::-1])
+        turned = jnp.where(grid > 0, grid, grid[::-1, ::-1])
+        return self.pick(one, both, turned)
+
+    def mirror_half(self, grid: Cells) -> Cells:
+        """Copy the left half to the right, mirrored or moved."""
+        width = grid.shape[1]
+        half, column = (width + 1) // 2, jnp.arange(width, dtype=jnp.int32)
+        mirrored = grid[:, jnp.where(column < half, column, width - 1 - column)]
+        moved = grid[:, jnp.where(column < half, column, column - half)]
+        return self.pick(mirrored, moved)
+
+    def tile(self, grid: Cells) -> Cells:
+        """Repeat the corner of side 1 to 3 over the grid."""
+        side = self.number(1, 4)
+        rows, columns = (jnp.arange(n, dtype=jnp.int32) % side for n in grid.shape)
+        return grid[rows][:, columns]
+
+    def zoom(self, grid: Cells) -> Cells:
+        """Enlarge the corner to twice its size."""
+        rows, columns = (jnp.arange(n, dtype=jnp.int32) // 2 for n in grid.shape)
+        return grid[rows][:, columns]
+
+    def combine_halves(self, grid: Cells) -> Cells:
+        """Compare the halves: and, or, exclusive or, neither, left without right."""
+        height, width = grid.shape
+        half = width // 2
+        one, other = grid[:, :half] > 0, grid[:, width - half :] > 0
+        found = self.pick(
+            one & other, one | other, one ^ other, ~(one | other), one & ~other
+        )
+        left = jnp.where(found, self.color(), 0)
+        empty = jnp.zeros((height, width - 2 * half), jnp.int32)
+        alone = jnp.concatenate([left, empty, jnp.zeros_like(left)], axis=1)
+        twice = jnp.concatenate([left, empty, left], axis=1)
+        return self.pick(alone, alone, twice)
+
+    # Colors.
+    def recolor(self, grid: Cells) -> Cells:
+        """Give the cells of one color another, or exchange the two."""
+        old, new = self.number(1, 4), self.color()
+        back = jnp.where(self.flag() & (grid == new), old, grid)
+        return jnp.where(grid == old, new, back)
+
+    def map_colors(self, grid: Cells) -> Cells:
+        """Replace every color by a table."""
+        return self.number(0, 10, (10,))[grid]
+
+    def one_color(self, grid: Cells) -> Cells:
+        """Give all cells one color: a fixed one, the commonest, or the rarest."""
+        color = self.color_of(grid, fixed=9)
+        return jnp.where(self.flag(0.7), jnp.where(grid > 0, color, 0), color)
+
+    def fill_background(self, grid: Cells) -> Cells:
+        """Color the background: all of it, every second cell, row or column."""
+        row, column = jnp.indices(grid.shape, jnp.int32)
+        every = jnp.ones(grid.shape, bool)
+        where = self.pick(every, (row + column) % 2 == 0, row % 2 == 0)
+        return jnp.where((grid == 0) & where, self.color(), grid)
+
+    def invert(self, grid: Cells) -> Cells:
+        """Exchange cells and background."""
+        return jnp.where(grid == 0, self.color(), 0)
+
+    def keep_color(self, grid: Cells) -> Cells:
+        """Keep, or remove, one color: a fixed one, the commonest or the rarest."""
+        color = self.color_of(grid, fixed=3)
+        return jnp.where((grid == color) ^ self.flag(0.3), grid, 0)
+
+    def fill_rows(self, grid: Cells) -> Cells:
+        """Fill each row with its commonest, its largest or its first color."""
+        common = jnp.argmax(jax.vmap(_counts)(grid[:, None]), axis=1).astype(jnp.int32)
+        row = self.pick(common, grid.max(axis=1), grid[:, 0])
+        return jnp.broadcast_to(row[:, None], grid.shape)
+
+    def mark_lines(self, grid: Cells) -> Cells:
+        """Recolor cells in every second row, or in rows with so many of them."""
+        number = jnp.sum(grid > 0, axis=1)
+        many = number == self.number(1, 4)
+        second = jnp.arange(grid.shape[0], dtype=jnp.int32) % 2 == 0
+        rows = self.pick(second, many, number == number.max())
+        return jnp.where(rows[:, None] & (grid > 0), self.color(), grid)
+
+    def overlay(self, grid: Cells) -> Cells:
+        """Draw a fixed pattern over or under the cells, or keep only what is in it."""
+        pattern, color = self.flag(0.35, grid.shape), self.color()
+        over = jnp.where(pattern, color, grid)
+        under = jnp.where(pattern & (grid == 0), color, grid)
+        return self.pick(over, under, jnp.where(pattern, grid, 0))
+
+    def count_cells(self, grid: Cells) -> Cells:
+        """Count the cells, those of one color, the colors, or the objects."""
+        order = jnp.arange(grid.size, dtype=jnp.int32)
+        objects = jnp.sum(_objects(grid).reshape(-1) == order + 1)
+        counts = _counts(grid)
+        of_color, colors = counts[self.number(1, 3)], jnp.sum(counts > 0)
+        number = self.pick(counts.sum(), of_color, colors, objects, objects)
+        return jnp.where(order.reshape(grid.shape) < number, self.number(1, 6), 0)
+
+    # Neighborhoods, lines and objects.
+    def local_table(self, grid: Cells) -> Cells:
+        """Replace a cell by a table of itself and its number of colored neighbors."""
+        own = (grid > 0).astype(jnp.int32)
+        near = [jnp.sum(around(own, steps), axis=0) for steps in (4, 8)]
+        number = jnp.minimum(self.pick(*near), 4)
+        table = self.flag(0.35, (2, 5))
+        color = jnp.where(self.flag(0.25), 0, self.color())
+        return jnp.where(table[own, number], color, grid)
+
+    def outline(self, grid: Cells) -> Cells:
+        """Draw around the cells, in a fixed color or their own."""
+        near = self.pick(around(grid).max(axis=0), around(grid, 8).max(axis=0))
+        color = jnp.where(self.flag(0.6), self.color(), near)
+        return jnp.where((grid == 0) & (near > 0), color, grid)
+
+    def hollow(self, grid: Cells) -> Cells:
+        """Clear or recolor the cells that have all neighbors, or those that do not."""
+        full = (around(grid) > 0).all(axis=0) & (grid > 0)
+        color = jnp.where(self.flag(), 0, self.color())
+        return jnp.where(self.pick(full, full, (grid > 0) & ~full), color, grid)
+
+    def remove_single(self, grid: Cells) -> Cells:
+        """Remove, recolor or keep only the cells that touch none of their color."""
+        alone = (_sizes(_objects(grid)) == 1) & (grid > 0)
+        color = jnp.where(self.flag(), 0, self.color())
+        return self.pick(jnp.where(alone, color, grid), jnp.where(alone, grid, 0))
+
+    def fill_enclosed(self, grid: Cells) -> Cells:
+        """Color the background that the edge of the grid cannot reach."""
+        free = grid == 0
+        start = (_edge(grid) & free).astype(jnp.int32)
+        reached = _spread(start, jnp.broadcast_to(free, (4, *grid.shape)))
+        return jnp.where(free & (reached == 0), self.color(), grid)
+
+    def choose_object(self, grid: Cells) -> Cells:
+        """Keep, remove or recolor the largest or the smallest object."""
+        size = _sizes(_objects(grid))
+        smallest = jnp.where(size > 0, size, grid.size).min()
+        chosen = (size == self.pick(size.max(), smallest)) & (size > 0)
+        recolored = jnp.where(chosen, self.color(), grid)
+        kept, removed = jnp.where(chosen, grid, 0), jnp.where(chosen, 0, grid)
+        return self.pick(kept, removed, recolored)
+
+    def color_by_size(self, grid: Cells) -> Cells:
+        """Color every object by its number of cells."""
+        table, size = self.number(1, 10, (7,)), _sizes(_objects(grid))
+        return jnp.where(size > 0, table[jnp.minimum(size, 6)], grid)
+
+    def shoot(self, grid: Cells) -> Cells:
+        """Extend cells, all or of one color, to the right until something is met."""
+        ray, diagonal = self.some_cells(grid), self.flag(0.3)
+        for _ in range(max(grid.shape) - 1):
+            step = jnp.where(diagonal, _shift(ray, 1, 1), _shift(ray, 0, 1))
+            ray = jnp.where(grid == 0, jnp.maximum(ray, step), ray)
+        return jnp.where(grid > 0, grid, ray)
+
+    def draw_lines(self, grid: Cells) -> Cells:
+        """Draw a row, a cross or diagonals through cells, all or of one color."""
+        start = self.some_cells(grid)
+        row = jnp.broadcast_to(start.max(axis=1, keepdims=True), grid.shape)
+        cross = jnp.maximum(row, start.max(axis=0, keepdims=True))
+        down = up = start
+        for _ in range(max(grid.shape) - 1):
+            down = jnp.maximum(
+                down, jnp.maximum(_shift(down, 1, 1), _shift(down, -1, -1))
+            )
+            up = jnp.maximum(up, jnp.maximum(_shift(up, 1, -1), _shift(up, -1, 1)))
+        lines = self.pick(row, cross, down, jnp.maximum(down, up))
+        return jnp.where(grid > 0, grid, lines)
+
+    def connect(self, grid: Cells) -> Cells:
+        """Fill between two cells of one color in a row, or in rows and columns."""
+
+        def between(cells: Cells) -> Cells:
+            found = jnp.zeros_like(cells)
+            for color in range(1, DRAWN_COLORS + 1):
+                here = (cells == color).astype(jnp.int32)
+                left = jax.lax.cummax(here, axis=1)
+                right = jax.lax.cummax(here, axis=1, reverse=True)
+                found = jnp.where((left * right > 0) & (found == 0), color, found)
+            return found
+
+        rows, columns = between(grid), between(grid.T).T
+        line = self.pick(rows, jnp.maximum(rows, columns))
+        color = jnp.where(self.flag(), self.color(), line)
+        return jnp.where((grid == 0) & (line > 0), color, grid)
+
+    def fill_box(self, grid: Cells) -> Cells:
+        """Color the background, or the edge, of the box around all cells."""
+        rows, columns = (grid > 0).any(axis=1), (grid > 0).any(axis=0)
+        hull = lambda x: (
+            (jnp.cumsum(x) > 0)
+            & (jnp.cumsum(x[::-1])[::-1] > 0)  # between first and last
+        )
+        box = hull(rows)[:, None] & hull(columns)[None]
+        inside = around(box.astype(jnp.int32)).min(axis=0) == 1
+        where = self.pick(box, box & ~inside)
+        return jnp.where(where & (grid == 0), self.color(), grid)
+
+    def frame(self, grid: Cells) -> Cells:
+        """Draw the edge of the grid."""
+        return jnp.where(_edge(grid), self.color(), grid)
+
+    def stamp(self, grid: Cells) -> Cells:
+        """Draw a fixed small pattern at every cell, all or of one color."""
+        marked, drawn = self.some_cells(grid, 0.6), self.flag(0.45, (8,))
+        ink = jnp.where(drawn[:, None, None], around(marked, 8), 0).max(axis=0)
+        ink = jnp.where(self.flag() & (ink > 0), self.color(), ink)
+        return jnp.where(grid > 0, grid, ink)
+
+    def answer_yes_no(self, grid: Cells) -> Cells:
+        """Color the whole grid, or its cells, by whether the grid has a property."""
+        one, other = self.number(1, 9, (2,))
+        color = jnp.where(Draws(self.key()).property_of(grid), one, other)
+        return jnp.where(self.flag() | (grid > 0), color, 0)
+
+
+OPERATIONS = tuple(rule for name, rule in vars(Rules).items() if name[0] != "_")

@@ -14,14 +14,15 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from jaxarc.learning.solver.examples import MixtureConfig, PairBank, draw_batch
 from jaxarc.learning.solver.network import NetworkConfig, SolverNetwork, answer_loss
-from jaxrig.checkpoint import CheckpointManager
+from jaxarc.learning.training import keep_in
 from jaxrig.compile_guard import compile_once
-from jaxrig.learn import JsonLines, train
+from jaxrig.learn import train
 from jaxrig.progress import Meter
 
 # Newton-Schulz iteration of Muon: five rounds bring singular values to about 1.
@@ -63,13 +64,6 @@ class SolverState(eqx.Module):
     memory: PyTree
     key: PRNGKeyArray
     step: Int[Array, ""]
-
-
-class SolverMetrics(eqx.Module):
-    """Means over the steps and members of one update."""
-
-    loss: Float[Array, ""]
-    right: Float[Array, ""]
 
 
 def make_optimizer(config: SolverConfig) -> optax.GradientTransformation:
@@ -125,18 +119,22 @@ def orthogonalize(matrix: Float[Array, "n m"]) -> Float[Array, "n m"]:
     return (x.T if tall else x) * (0.2 * max(matrix.shape) ** 0.5)
 
 
+@eqx.filter_jit
+def _networks(keys: PRNGKeyArray, config: NetworkConfig) -> SolverNetwork:
+    return eqx.filter_vmap(lambda key: SolverNetwork(key, config))(keys)
+
+
 def start_training(config: SolverConfig) -> SolverState:
     """Return untrained networks."""
-
-    def start(key: PRNGKeyArray) -> SolverState:
-        network_key, key = jax.random.split(key)
-        network = SolverNetwork(network_key, config.network)
-        params: Any = network
-        memory = make_optimizer(config).init(params)
-        return SolverState(network, network, memory, key, jnp.zeros((), jnp.int32))
-
     keys = jax.random.split(jax.random.key(config.seed), config.members)
-    return eqx.filter_jit(eqx.filter_vmap(start))(keys)
+    split = jax.vmap(jax.random.split)(keys)
+    networks = _networks(split[:, 0], config.network)
+    begin = lambda network: make_optimizer(config).init(network)
+    # An optimizer starts from zeros: NumPy's, since a program would have to compile.
+    zeros = lambda leaf: jax.device_put(np.zeros(leaf.shape, leaf.dtype))
+    memory = jax.tree.map(zeros, jax.eval_shape(jax.vmap(begin), networks))
+    steps = jnp.zeros(config.members, jnp.int32)
+    return SolverState(networks, networks, memory, split[:, 1], steps)
 
 
 def update(
@@ -145,8 +143,8 @@ def update(
     generated: PairBank | None,
     total: Float[Array, ""],
     config: SolverConfig,
-) -> tuple[SolverState, SolverMetrics]:
-    """Take `scan` of `total` gradient steps with every member."""
+) -> tuple[SolverState, dict[str, Array]]:
+    """Take `scan` of `total` gradient steps with every member; return mean metrics."""
     members = jax.vmap(lambda one: _step(one, bank, generated, total, config))
     state, metrics = jax.lax.scan(
         lambda state, _: members(state), state, None, config.scan
@@ -160,7 +158,7 @@ def _step(
     generated: PairBank | None,
     total: Float[Array, ""],
     config: SolverConfig,
-) -> tuple[SolverState, SolverMetrics]:
+) -> tuple[SolverState, dict[str, Array]]:
     key, batch_key = jax.random.split(state.key)
     example, answers, asked = draw_batch(
         batch_key, bank, generated, config.batch, config.mixture, config.network
@@ -183,7 +181,7 @@ def _step(
         lambda old, new: keep * old + (1 - keep) * new, state.average, network
     )
     following = SolverState(network, average, memory, key, step)
-    return following, SolverMetrics(loss, right)
+    return following, {"loss": loss, "right": right}
 
 
 def train_solver(
@@ -200,17 +198,12 @@ def train_solver(
     """
     compiled = compile_once(update)
     total = jnp.asarray(config.steps, jnp.float32)
-    manager = None
-    if folder is not None:
-        manager = CheckpointManager(Path(folder) / "checkpoints", keep=2)
-        sinks = (JsonLines(Path(folder) / "metrics.jsonl"), *sinks)
     state, _ = train(
         lambda state: compiled(state, bank, generated, total, config),
         start_training(config),
         config.updates,
         meter=meter,
-        sinks=sinks,
-        manager=manager,
         config=config,
+        **keep_in(folder, sinks),
     )
     return state

@@ -15,7 +15,12 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from jaxarc.config import ActionConfig, EnvironmentConfig, HistoryConfig, JaxArcConfig
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.starts import EnvParams
-from jaxarc.learning.demonstrations import PlaceObservationWrapper, make_player
+from jaxarc.learning.demonstrations import (
+    PlaceObservationWrapper,
+    PlannedPlayer,
+    cut_padding,
+    make_player,
+)
 from jaxarc.learning.evaluation import ATTEMPTS, EvaluationResult, evaluate
 from jaxarc.learning.planner import KINDS
 from jaxarc.learning.solver.examples import (
@@ -24,10 +29,10 @@ from jaxarc.learning.solver.examples import (
     ask_tests,
     demonstrations,
     draw_query,
-    fit_tasks,
     undo_augmentation,
 )
 from jaxarc.learning.solver.network import NetworkConfig, SolverNetwork
+from jaxarc.learning.training import fit_tasks
 from jaxarc.types import JaxArcTask
 from jaxrig.checkpoint import load_tree, read_header, save_tree
 from jaxrig.compile_guard import compile_once
@@ -48,16 +53,6 @@ class Candidate(NamedTuple):
 
     grid: Int[np.ndarray, "h w"]
     confidence: float
-
-
-class Votes(NamedTuple):
-    """Answers of every vote to every query, and the log probability each gave its own.
-
-    Cells are -1 outside of a grid.
-    """
-
-    grids: Int[np.ndarray, "votes queries h w"]
-    scores: Float[np.ndarray, "votes queries"]
 
 
 def _answer(
@@ -87,32 +82,6 @@ def members_of(networks: SolverNetwork) -> int:
     return networks.head.shape[0]
 
 
-def collect_votes(
-    networks: SolverNetwork,
-    key: PRNGKeyArray,
-    bank: PairBank,
-    queries: Queries,
-    votes: int,
-    meter: Meter,
-    at_once: int = AT_ONCE,
-) -> Votes:
-    """Ask every member `votes` times about every query."""
-    number = len(queries.rows)
-    total = votes * number
-    size = min(at_once, total)
-    parts = []
-    for start in range(0, total, size):
-        # The last batch wraps around to the first questions, to keep one shape.
-        which = np.arange(start, start + size) % number
-        part = jax.tree.map(lambda x, at=which: np.asarray(x)[at], queries)
-        keys = jax.random.fold_in(key, start)
-        found = _compiled_answer(networks, keys, bank, jax.device_put(part))
-        parts.append(jax.device_get(found))
-        meter.show(min(start + size, total))
-    joined = (np.concatenate(x, axis=1)[:, :total] for x in zip(*parts, strict=True))
-    return Votes(*(x.reshape(-1, number, *x.shape[2:]) for x in joined))
-
-
 def rank_candidates(
     grids: Int[np.ndarray, "votes h w"], scores: Float[np.ndarray, " votes"]
 ) -> tuple[Candidate, ...]:
@@ -127,13 +96,9 @@ def rank_candidates(
     order = np.argsort(-weights, kind="stable")
     total = weights.sum()
     answers = found.reshape(-1, *grids.shape[1:])
-    return tuple(Candidate(_cut(answers[i]), float(weights[i] / total)) for i in order)
-
-
-def _cut(grid: Int[np.ndarray, "h w"]) -> Int[np.ndarray, "h w"]:
-    """Return the cells of a grid that are not padding."""
-    inside = grid >= 0
-    return grid[inside.any(axis=1)][:, inside.any(axis=0)]
+    return tuple(
+        Candidate(cut_padding(answers[i]), float(weights[i] / total)) for i in order
+    )
 
 
 def predict_all(
@@ -150,21 +115,29 @@ def predict_all(
     """
     if votes < 1:
         raise ValueError(f"votes is {votes}: ask at least once")
-    config = networks.config
+    config, key = networks.config, jax.random.key(0) if key is None else key
     tasks = fit_tasks(tasks, config.height, config.width)
-    queries = ask_tests(tasks)
-    key = jax.random.key(0) if key is None else key
-    bank = demonstrations(tasks, config.pairs)
-    meter = meter or Meter()
-    meter.start("votes", votes * len(queries.rows))
+    queries, bank = ask_tests(tasks), demonstrations(tasks, config.pairs)
+    number = len(queries.rows)
+    total, size = votes * number, min(AT_ONCE, votes * number)
+    parts, meter = [], meter or Meter()
+    meter.start("votes", total)
     try:
-        found = collect_votes(networks, key, bank, queries, votes, meter)
+        for start in range(0, total, size):
+            # The last batch wraps around to the first questions, to keep one shape.
+            which = np.arange(start, start + size) % number
+            part = jax.tree.map(lambda x, at=which: np.asarray(x)[at], queries)
+            keys = jax.random.fold_in(key, start)
+            found = _compiled_answer(networks, keys, bank, jax.device_put(part))
+            parts.append(jax.device_get(found))
+            meter.show(min(start + size, total))
     finally:
         meter.stop()
+    joined = (np.concatenate(x, axis=1)[:, :total] for x in zip(*parts, strict=True))
+    grids, scores = (x.reshape(-1, number, *x.shape[2:]) for x in joined)
     answers: list[list[tuple[Candidate, ...]]] = [[] for _ in range(bank.tasks)]
     for nth, row in enumerate(np.asarray(queries.rows)):
-        ranked = rank_candidates(found.grids[:, nth], found.scores[:, nth])
-        answers[row].append(ranked)
+        answers[row].append(rank_candidates(grids[:, nth], scores[:, nth]))
     return answers
 
 
@@ -209,9 +182,14 @@ def play_candidates(
     )
     fitted = fit_tasks(tasks, height, width)
     env = Environment(params=EnvParams.from_config(config, fitted, episode_mode=1))
-    player = make_player(env, grids, kinds)
-    watched = PlaceObservationWrapper(env)
-    return evaluate(player, watched, jax.random.key(0), ATTEMPTS, greedy=True)
+    plans = np.asarray(make_player(env, grids, kinds).actions)
+    watched, key = PlaceObservationWrapper(env), jax.random.key(0)
+    # Each attempt as the first of its own player: one program plays them all.
+    players = [PlannedPlayer(jax.device_put(plans[[nth]])) for nth in (0, -1)]
+    results = [evaluate(player, watched, key, 1, greedy=True) for player in players]
+    names = ("solved", "similarity", "steps", "rewards")
+    both = {n: np.concatenate([getattr(r, n) for r in results]) for n in names}
+    return dataclasses.replace(results[0], **both)
 
 
 def count_actions(result: EvaluationResult) -> np.ndarray:
