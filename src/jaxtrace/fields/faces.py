@@ -1,12 +1,39 @@
 """Faces of cells: which of them are one, and those that bound a mesh in pieces."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Bool, Int
+from jax import lax
+from jaxtyping import Array, Bool, Int
 
 from jaxtrace.fields.curve import in_chunks
 
 # Odd multipliers, fractions of the golden ratio and of roots, that mix corner numbers.
 MIXERS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659)
+
+
+WORTH_A_DEVICE = 2**20  # faces: fewer are paired on the host before a sort compiles
+
+
+@jax.jit
+def _pair_on_device(
+    faces: Int[Array, "corners n"], same: Int[Array, " points"] | None
+) -> tuple[Int[Array, " n"], Bool[Array, " n"]]:
+    """Return another face with the same corners, and which have more than one."""
+    if same is not None:
+        faces = jnp.where(faces < 0, -1, same[faces])
+    *corners, order = lax.sort(
+        (*jnp.sort(faces, 0), jnp.arange(faces.shape[1], dtype=np.int32)),
+        num_keys=faces.shape[0],
+    )
+    equal = jnp.stack([corner[1:] == corner[:-1] for corner in corners]).all(0)
+    before, after = jnp.pad(equal, (1, 0)), jnp.pad(equal, (0, 1))
+    none = jnp.full_like(order, -1)
+    other = jnp.where(before, jnp.roll(order, 1), none)
+    other = jnp.where(after, jnp.roll(order, -1), other)
+    return none.at[order].set(other), jnp.zeros_like(before).at[order].set(
+        before & after
+    )
 
 
 def pair_faces(
@@ -18,6 +45,11 @@ def pair_faces(
     `same` names, for each node, the node that stands for it.
     """
     count = faces.shape[1]
+    if jax.default_backend() == "gpu" and count >= WORTH_A_DEVICE:
+        if same is not None:
+            same = same.astype(np.int32)
+        found, several = _pair_on_device(faces.astype(np.int32), same)
+        return np.asarray(found), np.flatnonzero(np.asarray(several))
     ordered, keys = np.empty_like(faces), np.empty(count, np.uint64)
     bits = np.uint64(int(faces.max(initial=1)).bit_length())
 

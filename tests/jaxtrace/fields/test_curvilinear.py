@@ -213,10 +213,10 @@ def test_nothing_crosses_a_staircase_coast_in_many_steps(dtype):
     grid, values, dry = staircase()
     draw = np.random.default_rng(4)
     j, i = np.nonzero(~dry)
-    start = draw.integers(0, j.size, 400)
-    seeds = np.zeros((400, 3))
-    seeds[:, 0] = (i[start] + draw.uniform(0, 1, 400)) * 0.1
-    seeds[:, 1] = 40 + (j[start] + draw.uniform(0, 1, 400)) * 0.1
+    start = draw.integers(0, j.size, 1250)
+    seeds = np.zeros((1250, 3))
+    seeds[:, 0] = (i[start] + draw.uniform(0, 1, 1250)) * 0.1
+    seeds[:, 1] = 40 + (j[start] + draw.uniform(0, 1, 1250)) * 0.1
     with jax.enable_x64(dtype == "float64"):
         field = make_curvilinear_field(grid, values.astype(dtype))
         ends = run(field, seeds.astype(dtype), tuple(np.linspace(0, 6e5, 21)), 20)

@@ -212,9 +212,7 @@ def test_tiles_of_particles_give_the_same():
     np.testing.assert_allclose(tiles.reshape(-1, 3), ask(field, x)[0], atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param("tetra", marks=pytest.mark.slow), "hexahedron"]
-)
+@pytest.mark.parametrize("name", ["tetra", "hexahedron"])
 def test_gradients_are_those_of_the_interpolant(name):
     points, cells, code = mesh(name)
     values = np.random.default_rng(0).standard_normal(points.shape)
@@ -273,9 +271,7 @@ def test_scale_and_distance_from_zero_do_not_matter(scale):
     np.testing.assert_allclose(velocity, slope(x.astype(float)), atol=2e-6)
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param("tetra", marks=pytest.mark.slow), "hexahedron"]
-)
+@pytest.mark.parametrize("name", ["tetra", "hexahedron"])
 def test_float64_is_exact_to_its_own_rounding(name):
     with jax.enable_x64():
         points, cells, code = mesh(name)
