@@ -41,12 +41,7 @@ from jaxtrace.workflow import tables
 from jaxtrace.workflow.case import CASE_FILE, Case, case_text
 from jaxtrace.workflow.case import write_case as write_case_file
 from jaxtrace.workflow.densities import estimate
-from jaxtrace.workflow.prepare import (
-    find_domain,
-    make_field,
-    make_plan,
-    make_tracker,
-)
+from jaxtrace.workflow.prepare import find_domain, make_field, make_plan, make_tracker
 from jaxtrace.workflow.results import compute_ftle
 from jaxtrace.workflow.run import store_path, stored_case
 

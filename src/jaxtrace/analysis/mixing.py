@@ -130,9 +130,7 @@ def _parting_rates(
     return np.log(after[apart] / before[apart]) / elapsed
 
 
-def mean_squared_displacement(
-    trajectory: PathRecord,
-) -> Float[np.ndarray, " frames"]:
+def mean_squared_displacement(trajectory: PathRecord) -> Float[np.ndarray, " frames"]:
     """Return the mean of |x(t) - x(0)|^2 over particles that are still there.
 
     Paths are unwrapped; a frame at which none of those particles is left gives NaN.

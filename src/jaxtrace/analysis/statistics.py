@@ -75,8 +75,7 @@ def compute_trajectory_statistics(trajectory: Trajectory) -> dict[str, Any]:
 
 
 def analyze_trajectory_results(
-    trajectory: Trajectory,
-    strategy_info: Mapping[str, Any] | None = None,
+    trajectory: Trajectory, strategy_info: Mapping[str, Any] | None = None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return statistics with a `spatial` section, and the validation of the record.
 

@@ -168,11 +168,7 @@ def plot_density_2d(
 
 
 def plot_field_2d(
-    values: Any,
-    grid: Sequence[Any],
-    plane: str = "xy",
-    label: str = "",
-    **options: Any,
+    values: Any, grid: Sequence[Any], plane: str = "xy", label: str = "", **options: Any
 ) -> Any:
     """Plot values on a grid, such as FTLE, as colors with a color bar.
 

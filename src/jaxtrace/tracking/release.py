@@ -101,10 +101,7 @@ def release_times(release: Any, facts: Mapping[str, Any], name: str = "release")
 
 
 def make_releases(
-    release: Any,
-    seeds: int,
-    span: tuple[float, float],
-    max_age: float | None = None,
+    release: Any, seeds: int, span: tuple[float, float], max_age: float | None = None
 ) -> Releases | None:
     """Return when so many seeds are released; None where all start with the run.
 

@@ -40,11 +40,7 @@ def as_seeds(rows: Any, dtype: Any = None) -> Seeds:
 
 
 def random_seeds(
-    n: int,
-    bounds: Any,
-    rng_seed: int = 0,
-    dtype: Any = None,
-    geometry: str = "flat",
+    n: int, bounds: Any, rng_seed: int = 0, dtype: Any = None, geometry: str = "flat"
 ) -> Seeds:
     """Return seeds spread at random over a box, the same for the same `rng_seed`.
 

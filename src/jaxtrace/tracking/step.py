@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
 from jaxrig import compile_once
 from jaxtrace.fields.base import AbstractField, at_stage, shares_search
@@ -19,11 +19,7 @@ from jaxtrace.fields.box_tree import select
 from jaxtrace.fields.clock import Instant
 from jaxtrace.integrators import StepResult, Tableau, control, explicit_step
 from jaxtrace.sphere import Sphere
-from jaxtrace.tracking.boundaries.base import (
-    AbstractBoundary,
-    StepContext,
-    calls_host,
-)
+from jaxtrace.tracking.boundaries.base import AbstractBoundary, StepContext, calls_host
 from jaxtrace.tracking.boundaries.walls import reach_shore
 from jaxtrace.tracking.dynamics import (
     Dynamics,
@@ -36,6 +32,8 @@ from jaxtrace.tracking.dynamics import (
 from jaxtrace.tracking.particles import (
     Draw,
     Particles,
+    Scalars,
+    Vectors,
     move,
     retire,
     seed_particles,
@@ -44,7 +42,7 @@ from jaxtrace.types import ParticleStatus
 
 
 def initialize(
-    dynamics: Dynamics, seeds: Float[Array, "n 3"], instant: Instant, method: Method
+    dynamics: Dynamics, seeds: Vectors, instant: Instant, method: Method
 ) -> Particles:
     """Return particles at their seeds, knowing where they are and what they carry."""
     field, motion, sphere = dynamics.field, dynamics.motion, dynamics.field.sphere
@@ -132,7 +130,7 @@ def _advance(
 
 _Look = tuple[AbstractField, Instant, Array]
 # Positions, and velocities of the particles; on a sphere what rounding left of them.
-_Unknowns = tuple[Float[Array, "n 3"], Any]
+_Unknowns = tuple[Vectors, Any]
 
 
 def _unknowns(dynamics: Dynamics, particles: Particles) -> _Unknowns:
@@ -149,7 +147,7 @@ def _integrate(
     cell_hint: Any,
     dt: Array,
     loop: bool = False,
-    drift: Float[Array, "n 3"] | None = None,
+    drift: Vectors | None = None,
 ) -> StepResult:
     """Take one step; `look` gives field, instant and time of a stage.
 
@@ -180,7 +178,7 @@ def _integrate_there(
     unknowns: _Unknowns,
     cell_hint: Any,
     dt: Array,
-    drift: Float[Array, "n 3"] | None,
+    drift: Vectors | None,
 ) -> StepResult:
     """Take one step on a sphere: in meters, in the frame of where it begins."""
     frame = sphere.frame(*unknowns)
@@ -280,7 +278,7 @@ def _bounce(
             "carry a velocity need its derivative: write it with jax.numpy"
         )
 
-    def place(positions: Float[Array, "n 3"]) -> tuple[Array, Particles]:
+    def place(positions: Vectors) -> tuple[Array, Particles]:
         after = boundary.apply(replace(particles, positions=positions), context)
         return after.positions, after
 
@@ -307,23 +305,16 @@ def _start_recycled(
 # No budget: users step any number of particles by hand, each a program of its own.
 @compile_once(max_traces=None)
 def _single_step(
-    dynamics: Dynamics,
-    positions: Float[Array, "n 3"],
-    time_step: TimeStep,
-    method: Method,
-) -> Float[Array, "n 3"]:
+    dynamics: Dynamics, positions: Vectors, time_step: TimeStep, method: Method
+) -> Vectors:
     first = jax.tree.map(lambda x: x[0], time_step.stages)
     particles = initialize(dynamics, positions, first, method)
     return take_step(dynamics, particles, time_step, method).positions
 
 
 def single_step(
-    dynamics: Dynamics,
-    positions: Float[Array, "n 3"],
-    t: float,
-    dt: float,
-    method: Method,
-) -> Float[Array, "n 3"]:
+    dynamics: Dynamics, positions: Vectors, t: float, dt: float, method: Method
+) -> Vectors:
     """Return positions after one compiled step from time t."""
     dtype = positions.dtype
     nodes = np.asarray(method.tableau.instants)
@@ -340,7 +331,7 @@ class _Cursor(NamedTuple):
 
     unknowns: _Unknowns
     cell_hint: Any
-    done: Float[Array, " n"]
+    done: Scalars
     next_dt: Any
 
 
@@ -368,7 +359,7 @@ def _try(
     cursor: _Cursor,
     time_step: TimeStep,
     method: Method,
-    drift: Float[Array, "n 3"] | None,
+    drift: Vectors | None,
 ) -> _Cursor:
     """Try one step for every particle that is not there yet."""
     tableau, tolerance = method.tableau, method.tolerance

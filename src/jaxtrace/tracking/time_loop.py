@@ -36,7 +36,7 @@ from jaxtrace.tracking.dynamics import (
     sample_variables,
 )
 from jaxtrace.tracking.motion import AbstractMotion, PassiveTracer
-from jaxtrace.tracking.particles import Particles, noise_key, retire
+from jaxtrace.tracking.particles import Particles, Vectors, noise_key, retire
 from jaxtrace.tracking.schedule import Schedule, make_schedule
 from jaxtrace.tracking.step import initialize, take_step
 from jaxtrace.tracking.windows import SliceWindows
@@ -204,7 +204,7 @@ def simulate(
 @compile_once(max_traces=None)
 def _simulate(
     dynamics: Dynamics,
-    seeds: Float[Array, "n 3"],
+    seeds: Vectors,
     schedule: Schedule,
     first: Instant,
     method: Method,
@@ -312,7 +312,7 @@ def allow_one_program(*entries: CompiledOnce[..., Any]) -> None:
 
 def first_frame(
     dynamics: Dynamics,
-    seeds: Float[Array, "n 3"],
+    seeds: Vectors,
     instant: Instant,
     method: Method,
     samples: dict[str, Instant] | None = None,

@@ -23,12 +23,7 @@ from jaxrig.settings import (
     whole,
 )
 from jaxrig.timing import measure
-from jaxtrace.config import (
-    get_config,
-    working_cores,
-    working_device,
-    working_dtype,
-)
+from jaxtrace.config import get_config, working_cores, working_device, working_dtype
 from jaxtrace.fields.analytic import as_field
 from jaxtrace.fields.base import Field, as_positions
 from jaxtrace.integrators import find_method

@@ -10,8 +10,7 @@ from jaxrig.testing import assert_one_trace
 from jaxtrace.fields.analytic import UniformFlow
 from jaxtrace.fields.base import Field
 from jaxtrace.tracking.boundaries.box import box_boundary
-from jaxtrace.tracking.diffusion import SCHEMES, Diffusion
-from jaxtrace.tracking.motion import PassiveTracer
+from jaxtrace.tracking.motion import SCHEMES, Diffusion, PassiveTracer
 from jaxtrace.tracking.time_loop import simulate
 from trace_runs import UNIT_BOX, cloud, end, grid_of, single, still
 

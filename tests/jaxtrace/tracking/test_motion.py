@@ -11,8 +11,7 @@ from jaxtrace.tracking.boundaries.base import as_boundary
 from jaxtrace.tracking.boundaries.box import box_boundary
 from jaxtrace.tracking.boundaries.channel import recycling_channel
 from jaxtrace.tracking.boundaries.solids import spherical_boundary
-from jaxtrace.tracking.diffusion import Diffusion
-from jaxtrace.tracking.motion import Inertial, PassiveTracer
+from jaxtrace.tracking.motion import Diffusion, Inertial, PassiveTracer
 from jaxtrace.tracking.particles import noise_key
 from jaxtrace.tracking.step import Method, single_step
 from jaxtrace.tracking.time_loop import make_dynamics, simulate

@@ -9,8 +9,7 @@ from jaxtrace.fields.mesh import make_mesh_field
 from jaxtrace.integrators import SHORTEST, euler_step, rk2_step, rk4_step
 from jaxtrace.tracking import step as module
 from jaxtrace.tracking.boundaries.box import box_boundary
-from jaxtrace.tracking.diffusion import Diffusion
-from jaxtrace.tracking.motion import Inertial, PassiveTracer
+from jaxtrace.tracking.motion import Diffusion, Inertial, PassiveTracer
 from jaxtrace.tracking.step import Method, TimeStep, single_step
 from jaxtrace.tracking.time_loop import make_dynamics, simulate
 from jaxtrace.types import ParticleStatus

@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple, cast
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 from jaxtrace.bounds import AXES, Box, axis_number, box_bounds
 from jaxtrace.tracking.boundaries.base import AbstractBoundary, StepContext, reach
@@ -16,7 +16,7 @@ from jaxtrace.tracking.boundaries.entry import (
     face_entry,
     generated_entry,
 )
-from jaxtrace.tracking.particles import Particles, move, recycle, retire
+from jaxtrace.tracking.particles import Flags, Particles, Vectors, move, recycle, retire
 from jaxtrace.types import ParticleStatus, check_choice
 
 Rule = Literal["absorbing", "reflective", "periodic", "returning", "recycling"]
@@ -72,7 +72,7 @@ class ChannelBoundary(AbstractBoundary):
         fresh = exits | backs if self.inlet == "absorbing" else exits
         return recycle(particles, fresh, self.entry.positions(folded, context.draw))
 
-    def wrap(self, positions: Float[Array, "n 3"]) -> Float[Array, "n 3"]:
+    def wrap(self, positions: Vectors) -> Vectors:
         """Return stage points beyond repeating ends, moved into the channel."""
         if "periodic" not in (self.inlet, self.outlet):
             return positions
@@ -98,7 +98,7 @@ class ChannelBoundary(AbstractBoundary):
         lo, hi = (jnp.asarray(e[self.axis], dtype) for e in (self.lo, self.hi))
         return _Ends(lo, hi, *((lo, hi) if self.forward else (hi, lo)))
 
-    def _beyond(self, x: Array, ends: _Ends, *, outlet: bool) -> Bool[Array, " n"]:
+    def _beyond(self, x: Array, ends: _Ends, *, outlet: bool) -> Flags:
         return x > ends.hi if outlet == self.forward else x < ends.lo
 
     def _rules(self) -> tuple[Rule, Rule]:
@@ -126,7 +126,7 @@ class ChannelBoundary(AbstractBoundary):
             x = jnp.where(x >= ends.hi, moved, x)
         return x
 
-    def _fold(self, positions: Array, along: Array) -> Float[Array, "n 3"]:
+    def _fold(self, positions: Array, along: Array) -> Vectors:
         """Return positions with the other axes mirrored and the flow axis as given."""
         columns = [positions[:, axis] for axis in range(3)]
         for axis in self.mirrors:

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, UInt32
 
 from jaxtrace.bounds import AXES, Box
 from jaxtrace.tracking.boundaries.base import UserFunction, probe
-from jaxtrace.tracking.particles import Draw
+from jaxtrace.tracking.particles import Draw, Scalars, Vectors
 from jaxtrace.types import check_choice
 
 DISTRIBUTIONS = ("uniform", "random", "gaussian", "grid")
@@ -25,15 +25,13 @@ class AbstractEntry(eqx.Module):
     """A rule for the first positions of new particles."""
 
     @abc.abstractmethod
-    def positions(
-        self, leaving: Float[Array, "n 3"], draw: Draw
-    ) -> Float[Array, "n 3"]:
+    def positions(self, leaving: Vectors, draw: Draw) -> Vectors:
         """Return first positions, given those of the particles replaced."""
 
 
 def on_plane(
-    leaving: Float[Array, "n 3"], axis: int, plane: Any, across: dict[int, Array]
-) -> Float[Array, "n 3"]:
+    leaving: Vectors, axis: int, plane: Any, across: dict[int, Array]
+) -> Vectors:
     """Return positions exactly on a plane, with new coordinates along some axes."""
     columns = [across.get(a, leaving[:, a]) for a in range(3)]
     columns[axis] = jnp.full_like(columns[axis], plane)
@@ -47,9 +45,7 @@ class GridEntry(AbstractEntry):
     axis: int = eqx.field(static=True)
     lattices: dict[int, Float[Array | np.ndarray, " nodes"]]
 
-    def positions(
-        self, leaving: Float[Array, "n 3"], draw: Draw
-    ) -> Float[Array, "n 3"]:
+    def positions(self, leaving: Vectors, draw: Draw) -> Vectors:
         """Return the closest lattice value along each axis."""
         del draw
         across = {
@@ -59,7 +55,7 @@ class GridEntry(AbstractEntry):
         return on_plane(leaving, self.axis, self.plane, across)
 
 
-def nearest(x: Float[Array, " n"], nodes: Float[Array, " nodes"]) -> Array:
+def nearest(x: Scalars, nodes: Float[Array, " nodes"]) -> Array:
     """Return the closest of evenly spaced nodes, to the last bit."""
     last = nodes.shape[0] - 1
     spacing = (nodes[-1] - nodes[0]) / max(last, 1)
@@ -79,9 +75,7 @@ class RandomEntry(AbstractEntry):
     face: tuple[int, ...] = eqx.field(static=True)
     gaussian: bool = eqx.field(static=True)
 
-    def positions(
-        self, leaving: Float[Array, "n 3"], draw: Draw
-    ) -> Float[Array, "n 3"]:
+    def positions(self, leaving: Vectors, draw: Draw) -> Vectors:
         """Return a draw along each axis of the face."""
         dtype = leaving.dtype
         numbers = salted(draw, self.salt).uniform(0, dtype)
@@ -107,9 +101,7 @@ class GeneratedEntry(AbstractEntry):
     generator: UserFunction
     salt: UInt32[Array | np.ndarray, "2"]
 
-    def positions(
-        self, leaving: Float[Array, "n 3"], draw: Draw
-    ) -> Float[Array, "n 3"]:
+    def positions(self, leaving: Vectors, draw: Draw) -> Vectors:
         """Return what the generator answers."""
         dtype, dice = leaving.dtype, salted(draw, self.salt)
         parts = [dice.uniform(0, dtype), dice.uniform(1, dtype)[:, :1]]

@@ -8,7 +8,7 @@ import pytest
 from jaxtrace.fields.coast import let_slip
 from jaxtrace.fields.grid import make_grid_field
 from jaxtrace.sphere import EARTH_RADIUS
-from jaxtrace.tracking.diffusion import Diffusion
+from jaxtrace.tracking.motion import Diffusion
 from jaxtrace.tracking.time_loop import simulate
 from jaxtrace.types import ParticleStatus
 
