@@ -18,7 +18,6 @@ from jaxtrace.fields.base import AbstractField, at_stage, shares_search
 from jaxtrace.fields.box_tree import select
 from jaxtrace.fields.clock import Instant
 from jaxtrace.integrators import StepResult, Tableau, control, explicit_step
-from jaxtrace.sphere import Sphere
 from jaxtrace.tracking.boundaries.base import AbstractBoundary, StepContext, calls_host
 from jaxtrace.tracking.boundaries.walls import reach_shore
 from jaxtrace.tracking.dynamics import (
@@ -107,7 +106,7 @@ def _advance(
     time_step: TimeStep,
     method: Method,
 ) -> Particles:
-    tableau, loop = method.tableau, shares_search(dynamics.field)
+    tableau, drift = method.tableau, drift_of(dynamics, particles, time_step)
     numbers = [tableau.instant_index(i) for i in range(len(tableau.nodes))]
     pick = at_stage(numbers, stage_fields)
 
@@ -115,16 +114,8 @@ def _advance(
         field, instant = pick(stage)
         return field, instant, jnp.asarray(instant.time)
 
-    step = _integrate(
-        dynamics,
-        tableau,
-        look,
-        _unknowns(dynamics, particles),
-        particles.cell_hint,
-        time_step.dt,
-        loop,
-        drift_of(dynamics, particles, time_step),
-    )
+    start = _unknowns(dynamics, particles), particles.cell_hint
+    step = _integrate(dynamics, tableau, look, *start, time_step.dt, drift)
     return finish_step(dynamics, particles, step.unknowns, step.cell_hint, time_step)
 
 
@@ -134,9 +125,10 @@ _Unknowns = tuple[Vectors, Any]
 
 
 def _unknowns(dynamics: Dynamics, particles: Particles) -> _Unknowns:
-    if dynamics.field.sphere is not None:
-        return particles.positions, particles.remainder
-    return particles.positions, particles.velocity
+    sphere = dynamics.field.sphere
+    return particles.positions, (
+        particles.velocity if sphere is None else particles.remainder
+    )
 
 
 def _integrate(
@@ -146,58 +138,45 @@ def _integrate(
     unknowns: _Unknowns,
     cell_hint: Any,
     dt: Array,
-    loop: bool = False,
-    drift: Vectors | None = None,
+    drift: Vectors | None,
 ) -> StepResult:
     """Take one step; `look` gives field, instant and time of a stage.
 
     The hint of one stage starts the search of the next: most look-ups take no hop.
-    `drift` is added to the velocity of the flow at every stage.
+    `drift` is added to the velocity of the flow at every stage. On a sphere a step is
+    one in meters, in the frame of where it begins.
     """
-    sphere = dynamics.field.sphere
-    if sphere is not None:
-        return _integrate_there(
-            dynamics, sphere, tableau, look, unknowns, cell_hint, dt, drift
-        )
+    sphere, motion = dynamics.field.sphere, dynamics.motion
+    wrap = dynamics.boundary.wrap
 
-    def rate(unknowns: _Unknowns, stage: Any, cell_hint: Any) -> tuple[Any, Any]:
+    def flow(places: Vectors, stage: Any, cell_hint: Any) -> tuple[Any, Array, Any]:
         field, instant, time = look(stage)
-        places = dynamics.boundary.wrap(unknowns[0])
         velocity, cell_hint = look_up(field, places, instant, cell_hint)
-        velocity = velocity if drift is None else velocity + drift
-        return dynamics.motion.rate(*unknowns, velocity, time), cell_hint
+        return velocity if drift is None else velocity + drift, time, cell_hint
 
-    return explicit_step(tableau, rate, unknowns, cell_hint, dt, loop)
+    if sphere is None:
 
+        def rate(unknowns: _Unknowns, stage: Any, cell_hint: Any) -> tuple[Any, Any]:
+            velocity, time, cell_hint = flow(wrap(unknowns[0]), stage, cell_hint)
+            return motion.rate(*unknowns, velocity, time), cell_hint
 
-def _integrate_there(
-    dynamics: Dynamics,
-    sphere: Sphere,
-    tableau: Tableau,
-    look: Callable[[int], _Look],
-    unknowns: _Unknowns,
-    cell_hint: Any,
-    dt: Array,
-    drift: Vectors | None,
-) -> StepResult:
-    """Take one step on a sphere: in meters, in the frame of where it begins."""
+        loop = dt.ndim == 0 and shares_search(dynamics.field)
+        return explicit_step(tableau, rate, unknowns, cell_hint, dt, loop)
     frame = sphere.frame(*unknowns)
 
-    def rate(offset: Array, stage: int, cell_hint: Any) -> tuple[Any, Any]:
-        field, instant, time = look(stage)
+    def rate_there(offset: Array, stage: int, cell_hint: Any) -> tuple[Any, Any]:
         # The first stage is at the origin, whose directions are the frame's.
         place = frame.locate(offset) if stage else None
         places = unknowns[0] if place is None else frame.places(place, offset[:, 2])
-        places = jax.lax.optimization_barrier(dynamics.boundary.wrap(places))
-        velocity, cell_hint = look_up(field, places, instant, cell_hint)
-        velocity = velocity if drift is None else velocity + drift
-        velocity, _ = dynamics.motion.rate(places, None, velocity, time)
+        places = jax.lax.optimization_barrier(wrap(places))
+        velocity, time, cell_hint = flow(places, stage, cell_hint)
+        velocity, _ = motion.rate(places, None, velocity, time)
         # Computed once: XLA would look both components up again for each direction.
         velocity = jax.lax.optimization_barrier(velocity)
         return velocity if place is None else frame.turn(place, velocity), cell_hint
 
     nothing = jnp.zeros_like(unknowns[0])
-    step = explicit_step(tableau, rate, nothing, cell_hint, dt)
+    step = explicit_step(tableau, rate_there, nothing, cell_hint, dt)
     ends = jax.lax.optimization_barrier(frame.arrive(step.unknowns))
     return step._replace(unknowns=ends)
 
@@ -374,15 +353,8 @@ def _try(
         )
         return dynamics.field, dynamics.field.instant(when), when
 
-    step = _integrate(
-        dynamics,
-        tableau,
-        look,
-        cursor.unknowns,
-        cursor.cell_hint,
-        length * time_step.dt,
-        drift=drift,
-    )
+    start = cursor.unknowns, cursor.cell_hint
+    step = _integrate(dynamics, tableau, look, *start, length * time_step.dt, drift)
     # On a sphere the step is that of an offset in meters, elsewhere of the unknowns.
     place = (lambda x: x) if dynamics.field.sphere is not None else (lambda x: x[0])
     fastest = [jnp.max(jnp.abs(place(slope)), 1) for slope in step.slopes]
