@@ -4,6 +4,7 @@ Positions are taken around their center and in units of one smoothing length, so
 no sum has a scale or loses digits to a far origin.
 """
 
+import abc
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -65,7 +66,7 @@ class Cloud(NamedTuple):
         return (self.positions.min(axis=0) + self.positions.max(axis=0)) / 2
 
 
-class DensityEstimator:
+class DensityEstimator(abc.ABC):
     """The particles that are there, the slab of a plane among them, and grids."""
 
     def __init__(
@@ -102,6 +103,20 @@ class DensityEstimator:
         self._plane_axes = plane_axes(slab[0], wide.shape[1])
         self._slab, self._mode = slab, normalize
         self._resolution, self._bounds = resolution, bounds
+
+    def evaluate_2d(self) -> PlaneGrid:
+        """Return X, Y and density on a plane grid, in meshgrid "xy" order."""
+        x, y, density = self._grid(2)
+        return x, y, density
+
+    def evaluate_3d(self) -> SpaceGrid:
+        """Return X, Y, Z and density on a grid of the domain, indexed [x, y, z]."""
+        x, y, z, density = self._grid(3)
+        return x, y, z, density
+
+    @abc.abstractmethod
+    def _grid(self, dims: int) -> tuple[np.ndarray, ...]:
+        """Return grid coordinates and the density there."""
 
     def _slice(self) -> Cloud:
         """Return the particles of the slab in its plane; all if the slab is empty."""
@@ -244,11 +259,8 @@ class KDEEstimator(DensityEstimator):
             )
         cloud = self._cloud if dims == 3 else self._slice()
         h = self._bandwidth_of(cloud)
-        return (
-            cloud,
-            h,
-            1 / (len(cloud.positions) * (math.sqrt(2 * math.pi) * h) ** dims),
-        )
+        volume = (math.sqrt(2 * math.pi) * h) ** dims
+        return cloud, h, 1 / (len(cloud.positions) * volume)
 
     def evaluate(self, points: Any) -> Float[np.ndarray, " points"]:
         """Return the pdf at points in rows; 2 columns mean the plane."""
@@ -264,16 +276,6 @@ class KDEEstimator(DensityEstimator):
         sums = call_together(lambda some: _sum_at(some, blocks), shares)
         whole = np.concatenate([places[:0, 0], *map(np.asarray, sums)])
         return self._rescaled(whole[: len(places)], scale)
-
-    def evaluate_2d(self) -> PlaneGrid:
-        """Return X, Y and density on a plane grid, in meshgrid "xy" order."""
-        x, y, density = self._grid(2)
-        return x, y, density
-
-    def evaluate_3d(self) -> SpaceGrid:
-        """Return X, Y, Z and density on a grid of the domain, indexed [x, y, z]."""
-        x, y, z, density = self._grid(3)
-        return x, y, z, density
 
     def _grid(self, dims: int) -> tuple[np.ndarray, ...]:
         cloud, h, scale = self._sample(dims)
