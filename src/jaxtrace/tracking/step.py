@@ -160,6 +160,7 @@ def _integrate(
             velocity, time, cell_hint = flow(wrap(unknowns[0]), stage, cell_hint)
             return motion.rate(*unknowns, velocity, time), cell_hint
 
+        # Particles with steps of their own ask at times of their own: no loop for all.
         loop = dt.ndim == 0 and shares_search(dynamics.field)
         return explicit_step(tableau, rate, unknowns, cell_hint, dt, loop)
     frame = sphere.frame(*unknowns)
