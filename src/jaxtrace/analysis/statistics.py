@@ -263,7 +263,8 @@ def mean_squared_displacement(trajectory: PathRecord) -> Float[np.ndarray, " fra
         reached = paths.unwrap(trajectory, block).astype(np.float64)
         return present, reached - reached[:1]
 
-    return _mean_square(*trajectory.alive.shape, moved)
+    frames, particles = trajectory.alive.shape
+    return _mean_square(frames, particles, moved)
 
 
 def dispersion(

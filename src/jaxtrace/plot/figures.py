@@ -1,7 +1,7 @@
 """Matplotlib figures outside pyplot's global state: made, saved, shown on demand."""
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ def picture(
     save_path: Any = None,
     elev: float = 20,
     azim: float = 45,
-) -> Iterator[Any]:
+) -> Generator[Any]:
     """Give axes to draw on, those given or new ones; then save and show them if asked.
 
     `elev` and `azim` are the angles of a view in space, in degrees. `show` opens a

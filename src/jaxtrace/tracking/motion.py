@@ -283,7 +283,9 @@ class _Varying(eqx.Module):
             return source.velocity(points, source.instant(time), hint)[0]
         if isinstance(source, tuple):
             even = lambda part: jnp.full(points.shape[0], part, dtype)
-            parts = [p(points, time) if callable(p) else even(p) for p in source]
+            parts: list[Array] = [
+                p(points, time) if isinstance(p, Variable) else even(p) for p in source
+            ]
             return jnp.nan_to_num(jnp.stack(parts, 1))
         found = jnp.asarray(source(*_arguments(source, points, time)), dtype)
         column = found[:, None] if found.ndim == 1 else found

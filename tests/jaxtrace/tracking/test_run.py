@@ -1,5 +1,7 @@
 """Chunks, out-of-memory recovery and padding."""
 
+from typing import Any
+
 import jax
 import numpy as np
 import pytest
@@ -31,8 +33,8 @@ def prepared(count: int = 12):
     return (SliceWindows(dynamics), schedule, method), particles
 
 
-def positions(run, particles, frames, first=0, **plan):
-    chunks = list(ChunkedRun(*run, frames, **plan).chunks(particles, first))
+def positions(run, particles, frames, first=0, **plan: Any):
+    chunks = list(ChunkedRun(*run, frames=frames, **plan).chunks(particles, first))
     expected = np.cumsum([first] + [c.frames for c in chunks[:-1]])
     assert [c.first for c in chunks] == list(expected)
     return np.concatenate([c.records[0].positions for c in chunks]), chunks

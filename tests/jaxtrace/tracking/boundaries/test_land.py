@@ -70,10 +70,10 @@ def test_a_staircase_coast(rule):
 
 def push(field, seed, way):
     """Take a step of so many degrees, and what the shore makes of it."""
-    before = np.array([[*seed, 0.0]], np.float32)
+    before = jnp.asarray([[*seed, 0.0]], np.float32)
     after = before + np.array([[*way, 0.0]], np.float32)
-    particles = replace(seed_particles(jnp.asarray(before)), positions=after)
-    final = eqx.filter_jit(reach_shore)(field, particles, before, np.float32(1.0))
+    particles = replace(seed_particles(before), positions=after)
+    final = eqx.filter_jit(reach_shore)(field, particles, before, jnp.ones(()))
     return np.asarray(final.positions[0, :2]), final
 
 
