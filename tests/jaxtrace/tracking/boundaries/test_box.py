@@ -3,7 +3,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jaxtrace.tracking.boundaries.box import box_boundary
@@ -45,6 +45,7 @@ def boxes_and_points(draw, dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("rule", ["periodic", "reflective", "clamping"])
+@settings(max_examples=60)
 @given(data=st.data())
 def test_rules_are_the_remainder_the_triangle_wave_and_clipping(rule, dtype, data):
     bounds, points = data.draw(boxes_and_points(dtype))
