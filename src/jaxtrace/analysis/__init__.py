@@ -1,9 +1,8 @@
 """Recorded paths in figures: statistics, mixing, transport, density and stretching."""
 
-from jaxtrace.analysis.density import KDEEstimator
+from jaxtrace.analysis.density import KDEEstimator, count_per_area, density_per_area
 from jaxtrace.analysis.flow_maps import flow_map, flow_map_gradient, ftle
 from jaxtrace.analysis.sph import SPHDensityEstimator
-from jaxtrace.analysis.sphere_density import count_per_area, density_per_area
 from jaxtrace.analysis.statistics import (
     analyze_trajectory_results,
     completed_residence_times,

@@ -9,7 +9,7 @@ from jaxtrace.fields.analytic import Rotation, UniformFlow
 from jaxtrace.integrators import METHODS, find_method
 from jaxtrace.tracking.boundaries.base import as_boundary
 from jaxtrace.tracking.boundaries.box import box_boundary
-from jaxtrace.tracking.boundaries.channel import recycling_channel
+from jaxtrace.tracking.boundaries.channel import channel_boundary
 from jaxtrace.tracking.boundaries.solids import spherical_boundary
 from jaxtrace.tracking.motion import Diffusion, Inertial, PassiveTracer
 from jaxtrace.tracking.particles import noise_key
@@ -242,9 +242,7 @@ def shear(positions, t):
 
 
 def test_newcomers_start_with_the_velocity_of_the_flow():
-    boundary = recycling_channel(
-        UNIT_BOX, "x", ("min", "max"), "returning", "grid", (1, 2, 2), 0
-    )
+    boundary = channel_boundary(UNIT_BOX, "x", concentrations=(1, 2, 2))
     seeds = np.array([[0.95, 0.1, 0.2], [0.05, 0.8, 0.7]])
     motion = Inertial(50.0, (0.0, 0.2, 0.0))
     paths = simulate(shear, seeds, [0.0, 0.1], motion=motion, boundary=boundary)

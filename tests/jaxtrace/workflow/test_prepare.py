@@ -10,8 +10,7 @@ from jaxtrace.bounds import box_bounds
 from jaxtrace.config import get_config
 from jaxtrace.fields.grid import make_grid_field
 from jaxtrace.fields.mesh import make_mesh_field
-from jaxtrace.tracking.boundaries.channel import ChannelBoundary
-from jaxtrace.tracking.boundaries.entry import GridEntry
+from jaxtrace.tracking.boundaries.channel import ChannelBoundary, GridEntry
 from jaxtrace.tracking.boundaries.walls import WallBoundary
 from jaxtrace.tracking.motion import Diffusion, Inertial
 from jaxtrace.workflow import prepare

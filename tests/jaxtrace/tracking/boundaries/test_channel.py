@@ -12,12 +12,10 @@ from jaxtrace.tracking.boundaries.channel import (
     INLETS,
     OUTLETS,
     SETBACK,
-    channel_boundary,
-    channel_ends,
-)
-from jaxtrace.tracking.boundaries.entry import (
     GridEntry,
     RandomEntry,
+    channel_boundary,
+    channel_ends,
     generated_entry,
     lattice_counts,
     make_salt,
