@@ -57,13 +57,8 @@ def render_frames(
     place = _make_dots(drawn, len(axes) == 2, s, style)
     figure.set_facecolor(bg_color)
     drawn.set_facecolor(bg_color)
-    label_axes(
-        drawn,
-        inputs.axis_names(axes, paths),
-        inputs.path_limits(paths, axes),
-        None,
-        equal=True,
-    )
+    names, ends = inputs.axis_names(axes, paths), inputs.path_limits(paths, axes)
+    label_axes(drawn, names, ends, None, equal=True)
 
     def move(frame: int) -> None:
         points = paths.at(frame, chosen)[:, list(axes)]

@@ -327,6 +327,7 @@ class ChunkedRun:
     recover: bool = True
     parts: int = 1
     mesh: Mesh | None = None
+    padded: bool = False  # whether the schedule of a call may hold steps to skip
 
     def chunks(self, particles: Particles, first: int = 0) -> Iterator[Chunk]:
         """Advance through the schedule from a frame on, one chunk after the other.

@@ -248,7 +248,7 @@ class ParticleTracker:
         releases: Releases | None,
         behaviors: Behaviors,
     ) -> Trajectory:
-        count, dtype = seeds.shape[0], seeds.dtype
+        options, count, dtype = self.options, seeds.shape[0], seeds.dtype
         dynamics = self._dynamics(behaviors)
         mesh, parts = self._device_mesh(), 1
         if mesh is None and self.compiled:
@@ -260,7 +260,7 @@ class ParticleTracker:
         if releases is not None and len(frames) > 1:
             releases, steps, lifetime = releases.on_steps(frames, timing.substeps)
             facts["releases"] = releases.words()
-        interval = self.options.recording_interval
+        interval = options.recording_interval
         timed = behaviors.timed(dynamics.field)
         schedule, instant = plan_run(
             dynamics.field, timing, interval, method.tableau, dtype, steps, timed
@@ -282,8 +282,14 @@ class ParticleTracker:
             if lifetime is not None:
                 particles = replace(particles, lifetime=jnp.asarray(lifetime))
             first, particles = sink.begin(opening, particles)
-            run = ChunkedRun(windows, schedule, method, 0, parts=parts, mesh=mesh)
-            return self._record(sink, run, particles, first)
+            progress, left = Progress(options), schedule.frames - first
+            watched = progress.watched or sink.streams
+            run = ChunkedRun(
+                *(windows, schedule, method),
+                options.frames_per_call(count, left, watched),
+                *(options.min_batch_size, options.oom_recovery, parts, mesh),
+            )
+            return self._record(sink, run, particles, first, progress)
 
     def _record(
         self,
@@ -291,12 +297,10 @@ class ParticleTracker:
         run: ChunkedRun,
         particles: Particles,
         first: int,
+        progress: Progress,
     ) -> Trajectory:
         """Put every frame of the schedule from this one on into the sink."""
-        options, progress, mesh = self.options, Progress(self.options), run.mesh
-        total, watched = run.schedule.frames, progress.watched or sink.streams
-        run.frames = options.frames_per_call(sink.count, total - first, watched)
-        run.smallest_tile, run.recover = options.min_batch_size, options.oom_recovery
+        mesh, total = run.mesh, run.schedule.frames
         spread = run.parts if mesh is None else mesh.size
         particles = pad_slots(particles, spread * (run.method.tile or 1))
         if mesh is not None:
