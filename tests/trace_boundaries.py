@@ -1,6 +1,7 @@
 """Every boundary of the library, a flow that meets them all, and short runs."""
 
 from dataclasses import replace
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -89,7 +90,7 @@ def make_seeds(count=6, seed=0, dtype=np.float32):
     )
 
 
-def run_slots(limit, seeds, slots, total, integrator="euler", seed=0):
+def run_slots(limit, seeds, slots, total, integrator="euler", seed: Any = 0):
     """The paths of some slots of a larger run; the flow is uniform."""
     dynamics = make_dynamics(FLOW, limit, None, seed)
     method = Method(integrator, particles=total)

@@ -121,9 +121,7 @@ def track_benchmark(
 
 _reflective = functools.partial(reflective_boundary, BOX)
 _inlet = functools.partial(
-    continuous_inlet_boundary_factory,
-    BOX,
-    concentrations={"x": 1, "y": 25, "z": 10},
+    continuous_inlet_boundary_factory, BOX, concentrations={"x": 1, "y": 25, "z": 10}
 )
 
 

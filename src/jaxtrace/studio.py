@@ -26,7 +26,7 @@ from jaxtrace.studio_sources import (
     PRESETS,
     RUNS,
     SUFFIXES,
-    as_layer,
+    as_picture,
     check_upload,
     domain_facts,
     flow_case,
@@ -41,12 +41,7 @@ from jaxtrace.workflow import tables
 from jaxtrace.workflow.case import CASE_FILE, Case, case_text
 from jaxtrace.workflow.case import write_case as write_case_file
 from jaxtrace.workflow.densities import estimate
-from jaxtrace.workflow.prepare import (
-    find_domain,
-    make_field,
-    make_plan,
-    make_tracker,
-)
+from jaxtrace.workflow.prepare import find_domain, make_field, make_plan, make_tracker
 from jaxtrace.workflow.results import compute_ftle
 from jaxtrace.workflow.run import store_path, stored_case
 
@@ -255,7 +250,7 @@ def layer(desk: Desk, request: Mapping[str, Any]) -> dict[str, Any]:
         job.show("computing FTLE")
         with _alone(job):
             found = compute_ftle(replace(base, ftle=replace(table, resolution=160)))
-        return as_layer(found.values.T)
+        return as_picture(found.values.T)
 
     return desk.start("FTLE", work)
 
@@ -275,7 +270,7 @@ def _density(job: Job, folder: Path) -> dict[str, Any]:
     maps, notes = estimate(table, place, domain, plane, radius=radius)
     if not maps:
         raise ValueError(notes[0])
-    return as_layer(maps[0].values)
+    return as_picture(maps[0].values)
 
 
 def layer_values(desk: Desk, request: Mapping[str, Any]) -> Any:

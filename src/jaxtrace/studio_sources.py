@@ -180,7 +180,7 @@ def look(desk: Desk, request: Mapping[str, Any]) -> dict[str, Any]:
         "time_units": str(dates),
         "notes": words,
         "boundaries": _boundaries(case, first),
-        **_speed_picture(first, domain, span[0]),
+        "picture": _speed_picture(first, domain, span[0]),
     }
 
 
@@ -216,7 +216,7 @@ def shown_axes(domain: Box) -> list[int]:
 
 
 def _speed_picture(field: AbstractField, domain: Box, time: float) -> dict[str, Any]:
-    """Return speeds over the plane in the middle, as bytes; 255 where there is none."""
+    """Return a picture of the speed over the plane in the middle."""
     across, up = shown_axes(domain)[:2]
     longest = max(domain.size[across], domain.size[up])
     counts = [
@@ -229,37 +229,30 @@ def _speed_picture(field: AbstractField, domain: Box, time: float) -> dict[str, 
     x, y = (np.linspace(*e, n) for e, n in zip(ends, counts, strict=True))
     points[..., across], points[..., up] = np.meshgrid(x, y)
     flat = points.reshape(-1, 3)
-    velocity = np.asarray(field.sample_at_positions(flat, time))
-    known = np.asarray(field.contains(flat, time)) & np.isfinite(velocity).all(axis=1)
+    speed = np.linalg.norm(np.asarray(field.sample_at_positions(flat, time)), axis=1)
+    known = np.asarray(field.contains(flat, time))
     land = field.on_land(jnp.asarray(flat))
     if land is not None:
         known &= ~np.asarray(land)
-    speed = np.where(known, np.linalg.norm(velocity, axis=1), 0.0)
-    return {"picture": _as_picture(speed, known, counts)}
+    return as_picture(np.where(known, speed, np.nan).reshape(counts[::-1]))
 
 
-def _as_picture(
-    values: np.ndarray, known: np.ndarray, counts: Sequence[int]
-) -> dict[str, Any]:
-    """Return values as 255 levels between their ends, row by row from the bottom."""
+def as_picture(values: np.ndarray) -> dict[str, Any]:
+    """Return values over a plane, row by row from the bottom, as bytes.
+
+    There are 255 levels between their ends; the last stands for no value.
+    """
+    known = np.isfinite(values)
     seen = values[known] if known.any() else np.zeros(1)
     low, high = float(seen.min()), float(seen.max())
-    scaled = np.clip((values - low) / max(high - low, 1e-30), 0, 1)
+    scaled = np.clip((np.nan_to_num(values) - low) / max(high - low, 1e-30), 0, 1)
     levels = np.where(known, np.round(254 * scaled), 255).astype(np.uint8)
-    pixels = base64.b64encode(levels.tobytes()).decode()
     return {
-        "columns": counts[0],
-        "rows": counts[1],
+        "columns": values.shape[1],
+        "rows": values.shape[0],
         "range": [low, high],
-        "data": pixels,
+        "data": base64.b64encode(levels.tobytes()).decode(),
     }
-
-
-def as_layer(values: np.ndarray) -> dict[str, Any]:
-    """Return values over a plane, from its lowest row up, as a picture."""
-    known = np.asarray(np.isfinite(values)).ravel()
-    counts = (values.shape[1], values.shape[0])
-    return _as_picture(np.nan_to_num(values).ravel(), known, counts)
 
 
 def seed_positions(

@@ -14,8 +14,7 @@ from jaxtrace.fields import StructuredGridSampler, UniformFlow, as_field
 from jaxtrace.fields.analytic import AnalyticFlow, parameter
 from jaxtrace.fields.grid import make_grid_field
 from jaxtrace.sphere import EARTH_RADIUS, angle, great_circle, sine
-from jaxtrace.tracking.diffusion import Diffusion
-from jaxtrace.tracking.motion import Inertial
+from jaxtrace.tracking.motion import Diffusion, Inertial
 from jaxtrace.tracking.seeding import random_seeds
 from jaxtrace.tracking.time_loop import simulate
 from jaxtrace.tracking.tracker import create_tracker

@@ -29,7 +29,7 @@ from jaxtrace.fields.base import as_positions
 from jaxtrace.fields.clock import Instant
 from jaxtrace.integrators import METHODS
 from jaxtrace.settings import as_given
-from jaxtrace.tracking.particles import Particles, pad_slots
+from jaxtrace.tracking.particles import Particles, Scalars, Vectors, pad_slots
 from jaxtrace.tracking.schedule import SLACK, Schedule, make_schedule
 from jaxtrace.tracking.step import Dynamics, Method
 from jaxtrace.tracking.time_loop import (
@@ -140,7 +140,13 @@ def count_steps(
     picked = np.linspace(0, len(known) - 1, min(len(known), PROBES)).astype(int)
     probes = known[picked]
     # One step of the fourth order errs by (shear times its length)^5 / 5!.
-    turns = _largest_shear(dynamics, options, span, probes) * length
+    allow_one_program(shear)
+    largest = 0.0
+    for time in np.linspace(*span, INSTANTS):
+        instant = first_instant(dynamics.field, np.array([time]), options.kind)
+        found = np.asarray(shear(dynamics, jnp.asarray(probes), instant))
+        largest = max(largest, float(found[np.isfinite(found)].max(initial=0.0)))
+    turns = largest * length
     least = turns / (120 * options.error) ** 0.2
     steps = 2 ** math.ceil(math.log2(max(least, 1.0)))
     before, change = follow(probes, steps), np.inf
@@ -168,29 +174,15 @@ def _difference(
     return float(np.percentile(worst, SHARE))
 
 
-def _largest_shear(
-    dynamics: Dynamics, options: Advection, span: tuple[float, float], probes: Points
-) -> float:
-    allow_one_program(shear)
-    largest = 0.0
-    for time in np.linspace(*span, INSTANTS):
-        instant = first_instant(dynamics.field, np.array([time]), options.kind)
-        found = np.asarray(shear(dynamics, jnp.asarray(probes), instant))
-        largest = max(largest, float(found[np.isfinite(found)].max(initial=0.0)))
-    return largest
-
-
 @compile_once(max_traces=1)
-def shear(
-    dynamics: Dynamics, positions: Float[Array, "n 3"], instant: Instant
-) -> Float[Array, " n"]:
+def shear(dynamics: Dynamics, positions: Vectors, instant: Instant) -> Scalars:
     """Return the size of the velocity's gradient."""
 
-    def velocity(x: Float[Array, "n 3"]) -> Float[Array, "n 3"]:
+    def velocity(x: Vectors) -> Vectors:
         places = dynamics.boundary.wrap(x)
         return dynamics.field.velocity(places, instant, dynamics.field.start(places))[0]
 
-    def along(axis: Float[Array, " 3"]) -> Float[Array, "n 3"]:
+    def along(axis: Float[Array, " 3"]) -> Vectors:
         way = jnp.broadcast_to(axis[None], positions.shape)
         return jax.jvp(velocity, (positions,), (way,))[1]
 
@@ -203,9 +195,7 @@ STEPS_PER_CALL = 64  # of the compiled program, which serves any number of steps
 Tangents = Float[Array, "directions n 3"]
 
 
-def flow_map(
-    field: Any, seeds: Any, t0: float, T: float, **options: Any
-) -> Float[np.ndarray, "n 3"]:
+def flow_map(field: Any, seeds: Any, t0: float, T: float, **options: Any) -> Points:
     """Return where particles from seeds (N, 2 or 3) at time t0 are at t0 + T.
 
     `options` are those of `Advection`. NaN marks particles that left or were recycled.
@@ -257,11 +247,7 @@ class FlowMap:
     """A span of time in a field, ready to carry batches of particles through it."""
 
     def __init__(
-        self,
-        field: Any,
-        options: Advection,
-        span: tuple[float, float],
-        points: Float[np.ndarray, "n 3"],
+        self, field: Any, options: Advection, span: tuple[float, float], points: Points
     ) -> None:
         self._how, self._span = options, span
         self._world = make_dynamics(field, options.boundary, None, 0)
@@ -331,12 +317,12 @@ def push(
 ) -> tuple[Particles, Tangents]:
     """Advance particles, and tangents of their positions along with them."""
 
-    def run(positions: Float[Array, "n 3"]) -> tuple[Any, Particles]:
+    def run(positions: Vectors) -> tuple[Any, Particles]:
         start = eqx.tree_at(lambda p: p.positions, particles, positions)
         after, _ = advance(dynamics, start, part, method, padded=padded)
         return after.positions, after
 
-    def along(tangent: Float[Array, "n 3"]) -> tuple[Any, Particles]:
+    def along(tangent: Vectors) -> tuple[Any, Particles]:
         at, way = (particles.positions,), (tangent,)
         _, change, after = jax.jvp(run, at, way, has_aux=True)
         return change, after
@@ -383,23 +369,13 @@ def ftle(
     >>> rates.shape, bool(abs(rates - 0.5).max() < 1e-4)
     ((2, 1), True)
     """
-    axes = _axes(grid)
-    options = Advection(**how)
-    seeds = _nodes(axes, level)
-    parts = advect(field, seeds, t0, T, len(axes), options)
-    rates = np.concatenate([log_stretch(gradient) / abs(T) for _, gradient in parts])
-    return rates.astype(options.kind).reshape([axis.size for axis in axes])
-
-
-def _axes(grid: Sequence[Any]) -> list[Float[np.ndarray, " nodes"]]:
     axes = [np.atleast_1d(np.asarray(axis, np.float64)) for axis in grid]
     if len(axes) not in (2, 3) or any(axis.ndim != 1 for axis in axes):
         shapes = ", ".join(str(axis.shape) for axis in axes)
         raise ValueError(f"a grid of {shapes}: give the axes (x, y) or (x, y, z)")
-    return axes
-
-
-def _nodes(axes: list[np.ndarray], level: float) -> Float[np.ndarray, "nodes 3"]:
-    whole = axes if len(axes) == 3 else [*axes, np.array([level])]
-    mesh = np.meshgrid(*whole, indexing="ij")
-    return np.stack([part.ravel() for part in mesh], axis=1)
+    options = Advection(**how)
+    mesh = np.meshgrid(*axes, *[[level]] * (3 - len(axes)), indexing="ij")
+    seeds = np.stack([part.ravel() for part in mesh], axis=1)
+    parts = advect(field, seeds, t0, T, len(axes), options)
+    rates = np.concatenate([log_stretch(gradient) / abs(T) for _, gradient in parts])
+    return rates.astype(options.kind).reshape([axis.size for axis in axes])

@@ -10,14 +10,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.spatial import KDTree
 
-from jaxtrace.analysis.density import (
-    Cloud,
-    DensityEstimator,
-    Places,
-    PlaneGrid,
-    SpaceGrid,
-    as_points,
-)
+from jaxtrace.analysis.density import Cloud, DensityEstimator, Places, as_points
 from jaxtrace.config import memory_budget_bytes, working_cores
 from jaxtrace.types import check_choice
 
@@ -186,25 +179,12 @@ class SPHDensityEstimator(DensityEstimator):
             scale *= self._pdf_factor(self._used)
         return self._rescaled(sums, scale)
 
-    def evaluate_2d(self) -> PlaneGrid:
-        """Return X, Y and density on a plane grid, in meshgrid "xy" order."""
-        if self._dims != 2:
+    def _grid(self, dims: int) -> tuple[np.ndarray, ...]:
+        if dims != self._dims:
             raise ValueError(
-                'this is a 3-D density: use evaluate_3d or dimensions="2d"'
+                f"this is a {self._dims}-D density: use evaluate_{self._dims}d or "
+                f'dimensions="{dims}d"'
             )
-        x, y, density = self._grid()
-        return x, y, density
-
-    def evaluate_3d(self) -> SpaceGrid:
-        """Return X, Y, Z and density on a grid of the domain, indexed [x, y, z]."""
-        if self._dims != 3:
-            raise ValueError(
-                'this is a 2-D density: use evaluate_2d or dimensions="3d"'
-            )
-        x, y, z, density = self._grid()
-        return x, y, z, density
-
-    def _grid(self) -> tuple[np.ndarray, ...]:
         axes = self._grid_axes(self._used)
         mesh = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
         density = self.evaluate(mesh.reshape(-1, len(axes)))

@@ -1,14 +1,16 @@
-"""Statistics of a run: distances, lengths, speeds, bounds, spread, and faults."""
+"""Statistics of a run: distances and speeds, faults, mixing, pairs and residence."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
+from scipy.spatial import KDTree
 
 from jaxtrace import paths
 from jaxtrace.sphere import mean_position
 from jaxtrace.trajectory import Trajectory
+from jaxtrace.types import ExitRecord, PathRecord
 
 
 def validate_trajectory_data(trajectory: Trajectory) -> dict[str, Any]:
@@ -75,8 +77,7 @@ def compute_trajectory_statistics(trajectory: Trajectory) -> dict[str, Any]:
 
 
 def analyze_trajectory_results(
-    trajectory: Trajectory,
-    strategy_info: Mapping[str, Any] | None = None,
+    trajectory: Trajectory, strategy_info: Mapping[str, Any] | None = None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return statistics with a `spatial` section, and the validation of the record.
 
@@ -129,3 +130,191 @@ def _spatial_figures(trajectory: Trajectory) -> dict[str, Any]:
         "spread_change_percent": 100 * change,
         "mixing_efficiency": mixing_efficiency(trajectory),
     }
+
+
+def close_pairs(
+    trajectory: PathRecord, radius: float, neighbors: int
+) -> Int[np.ndarray, "pairs 2"]:
+    """Return pairs closer than `radius` at frame 0, but apart; lower first.
+
+    Each particle is paired with its nearest `neighbors` at most, so that the number of
+    pairs grows with the number of particles however dense the cloud is.
+    """
+    (present,) = np.nonzero(trajectory.alive[:1].all(axis=0))
+    if present.size < 2 or not trajectory.alive.size or neighbors < 1:
+        return np.zeros((0, 2), np.int64)
+    points = trajectory.positions[0, present].astype(np.float64)
+    period = paths.read_period(trajectory.metadata)
+    tree = KDTree(_into_box(points, period), boxsize=period)
+    distance, found = tree.query(
+        tree.data, k=neighbors + 1, distance_upper_bound=radius
+    )
+    distance, found = np.asarray(distance), np.asarray(found)
+    apart = np.isfinite(distance) & (distance > 0)
+    one = np.broadcast_to(np.arange(present.size)[:, None], found.shape)[apart]
+    both = np.sort(np.stack([one, found[apart]], axis=1), axis=1)
+    return present[np.unique(both, axis=0)]
+
+
+def start_separations(
+    trajectory: PathRecord, pairs: Int[np.ndarray, "pairs 2"]
+) -> Float[np.ndarray, "pairs 3"]:
+    """Return each pair's separation at frame 0, by the nearest image."""
+    first, second = trajectory.positions[0].astype(np.float64)[pairs.T]
+    return paths.minimum_image(second - first, paths.read_period(trajectory.metadata))
+
+
+def _into_box(
+    points: Float[np.ndarray, "points 3"], period: Float[np.ndarray, "3"]
+) -> Float[np.ndarray, "points 3"]:
+    """Wrap points into `[0, period)` on periodic axes, as the tree asks."""
+    length = np.where(period > 0, period, 1)
+    folded = np.mod(points, length)
+    return np.where(period > 0, np.where(folded < length, folded, 0), points)
+
+
+# A particle has returned when it ends within this part of the mean initial spread.
+RETURN_FRACTION = 0.1
+
+
+def compute_mixing_metrics(
+    trajectory: Trajectory, pair_fraction: float = 0.1, neighbors: int = 8
+) -> dict[str, float]:
+    """Return measures of mixing; only the variances depend on the unit of length.
+
+    They speak of the particles there at frame 0. `variance_growth_rate` and
+    `final_variance` (summed over axes, unwrapped) are of those left at the last frame
+    that has any. `poincare_return_ratio` is the part of all that ends within a tenth of
+    the mean initial spread of where it began, whole periods apart or not.
+    `lyapunov_approximation` is the mean over close pairs of log(end / start distance)
+    per unit of time, up to the last frame both are there; a pair is closer at frame 0
+    than `pair_fraction` of the mean initial spread, among its `neighbors` nearest.
+    `mixing_efficiency` is the summed displacement per unit of time and particle.
+    A measure of nothing is NaN.
+    """
+    metrics = {
+        "variance_growth_rate": np.nan,
+        "final_variance": np.nan,
+        "poincare_return_ratio": np.nan,
+        "lyapunov_approximation": np.nan,
+        "mixing_efficiency": mixing_efficiency(trajectory),
+    }
+    if not trajectory.alive[:1].any():
+        return metrics
+    # The last frame of each particle seen at frame 0; -1 for others.
+    last = paths.seeded_frames(trajectory).sum(axis=0) - 1
+    size = float(cloud_spread(trajectory, 0).mean())
+    metrics |= _variance_growth(trajectory, last)
+    metrics["poincare_return_ratio"] = _return_ratio(trajectory, last, size)
+    rates = _parting_rates(trajectory, last, pair_fraction * size, neighbors)
+    if rates.size:
+        metrics["lyapunov_approximation"] = float(rates.mean())
+    return metrics
+
+
+def _variance_growth(trajectory: PathRecord, last: np.ndarray) -> dict[str, float]:
+    (left,) = np.nonzero(last == last.max())
+    start = trajectory.positions[0, left]
+    end = paths.unwrapped_at(trajectory, left, last[left])
+    before, after = (
+        float(cloud.var(axis=0, dtype=np.float64).sum()) for cloud in (start, end)
+    )
+    elapsed = abs(float(trajectory.times[last.max()] - trajectory.times[0]))
+    growth = (after - before) / elapsed if elapsed else np.nan
+    return {"variance_growth_rate": growth, "final_variance": after}
+
+
+def _return_ratio(trajectory: PathRecord, last: np.ndarray, size: float) -> float:
+    seeded = last >= 0
+    (left,) = np.nonzero(seeded & (last == len(trajectory.times) - 1))
+    period = paths.read_period(trajectory.metadata)
+    moved = trajectory.positions[-1, left] - trajectory.positions[0, left]
+    away = np.linalg.norm(paths.minimum_image(moved, period), axis=-1)
+    return float(np.sum(away < RETURN_FRACTION * size) / seeded.sum())
+
+
+def _parting_rates(
+    trajectory: PathRecord, last: np.ndarray, radius: float, neighbors: int
+) -> Float[np.ndarray, " pairs"]:
+    pairs = close_pairs(trajectory, radius, neighbors)
+    common = last[pairs].min(axis=1)
+    pairs, common = pairs[common > 0], common[common > 0]
+    moved = [
+        paths.unwrapped_at(trajectory, side, common).astype(np.float64)
+        - trajectory.positions[0, side]
+        for side in pairs.T
+    ]
+    start = start_separations(trajectory, pairs)
+    before = np.linalg.norm(start, axis=-1)
+    after = np.linalg.norm(start + moved[1] - moved[0], axis=-1)
+    apart = after > 0
+    elapsed = np.abs(trajectory.times[common] - trajectory.times[0])[apart]
+    return np.log(after[apart] / before[apart]) / elapsed
+
+
+def mean_squared_displacement(trajectory: PathRecord) -> Float[np.ndarray, " frames"]:
+    """Return the mean of |x(t) - x(0)|^2 over particles that are still there.
+
+    Paths are unwrapped; a frame at which none of those particles is left gives NaN.
+    """
+
+    def moved(block: slice) -> tuple[np.ndarray, np.ndarray]:
+        present = paths.seeded_frames(trajectory, block)
+        reached = paths.unwrap(trajectory, block).astype(np.float64)
+        return present, reached - reached[:1]
+
+    frames, particles = trajectory.alive.shape
+    return _mean_square(frames, particles, moved)
+
+
+def dispersion(
+    trajectory: PathRecord, pairs: Int[np.ndarray, "pairs 2"] | None = None
+) -> Float[np.ndarray, " frames"]:
+    """Return mean squared separation of pairs of particles while both are there.
+
+    Without `pairs`, each particle is paired with the one nearest to it at frame 0.
+    """
+    if pairs is None:
+        pairs = close_pairs(trajectory, radius=np.inf, neighbors=1)
+
+    def apart(block: slice) -> tuple[np.ndarray, np.ndarray]:
+        sides = pairs[block].T
+        both = [paths.seeded_frames(trajectory, side) for side in sides]
+        first, second = (
+            paths.unwrap(trajectory, side).astype(np.float64) for side in sides
+        )
+        start = start_separations(trajectory, pairs[block])
+        moved = (second - second[:1]) - (first - first[:1])
+        return np.logical_and(*both), start + moved
+
+    return _mean_square(len(trajectory.times), len(pairs), apart)
+
+
+def _mean_square(
+    frames: int, columns: int, look: Callable[[slice], tuple[np.ndarray, np.ndarray]]
+) -> Float[np.ndarray, " frames"]:
+    """Return mean squares of vectors; `look` gives those of a block, and who counts."""
+    total, count = np.zeros(frames), np.zeros(frames, np.int64)
+    for block in paths.column_blocks(frames, columns):
+        with np.errstate(invalid="ignore"):
+            present, vectors = look(block)
+            squares = np.sum(vectors**2, axis=-1)
+        total += squares.sum(axis=1, where=present)
+        count += present.sum(axis=1)
+    return total / np.where(count > 0, count, np.nan)
+
+
+def residence_times(trajectory: ExitRecord) -> Float[np.ndarray, " particles"]:
+    """Return how long each slot's first particle was inside, NaN if it still is.
+
+    A slot that is recycled holds several particles; `completed_residence_times` lists
+    the stays of all of them.
+    """
+    return paths.first_residence(trajectory)
+
+
+def completed_residence_times(trajectory: ExitRecord) -> Float[np.ndarray, " stays"]:
+    """Return durations of every stay that ended, recycled particles included."""
+    entered, left = paths.life_times(trajectory, paths.find_lives(trajectory))
+    stays = np.abs(left - entered)
+    return stays[np.isfinite(stays)]

@@ -1,6 +1,8 @@
 """Matplotlib figures outside pyplot's global state: made, saved, shown on demand."""
 
 import importlib
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,33 +29,46 @@ DPI = 150  # of saved pictures
 FILE_BACKENDS = frozenset({"agg", "cairo", "pdf", "pgf", "ps", "svg", "template"})
 
 
-def open_axes(
-    ax: Any,
-    figsize: tuple[float, float] | None,
-    show: bool,
+@contextmanager
+def picture(
     dimensions: int = 2,
+    ax: Any = None,
+    figsize: tuple[float, float] | None = None,
+    show: bool = True,
+    save_path: Any = None,
     elev: float = 20,
     azim: float = 45,
-) -> Any:
-    """Return the axes given, or those of a new figure that can be shown if asked."""
-    if ax is None:
-        options = {"projection": "3d"} if dimensions == 3 else {}
-        ax = new_figure(figsize, show).add_subplot(**options)
+) -> Generator[Any]:
+    """Give axes to draw on, those given or new ones; then save and show them if asked.
+
+    `elev` and `azim` are the angles of a view in space, in degrees. `show` opens a
+    window or a notebook's output where there is one and the axes are new.
+    """
+    drawn = new_axes(dimensions, figsize, show) if ax is None else ax
     if dimensions == 3:
-        ax.view_init(elev=elev, azim=azim)
-    return ax
-
-
-def new_figure(figsize: tuple[float, float] | None, show: bool) -> Any:
-    """Return a figure of its own; one of pyplot only where pyplot is to show it."""
-    load_package("matplotlib", "Plots")
-    if show and can_show():
+        drawn.view_init(elev=elev, azim=azim)
+    yield drawn
+    figure = drawn.figure.canvas.figure
+    if save_path is not None:
+        save_figure(figure, save_path)
+    # Only what pyplot holds has a number, and somewhere to be shown.
+    if show and ax is None and getattr(figure, "number", None) is not None:
         from matplotlib import pyplot
 
-        return pyplot.figure(figsize=figsize, layout="constrained")
-    from matplotlib.figure import Figure
+        pyplot.show()
 
-    return Figure(figsize=figsize, layout="constrained")
+
+def new_axes(
+    dimensions: int, figsize: tuple[float, float] | None, show: bool = False
+) -> Any:
+    """Return axes of a new figure; one of pyplot only where pyplot is to show it."""
+    load_package("matplotlib", "Plots")
+    from matplotlib.figure import Figure as make
+
+    if show and can_show():
+        from matplotlib.pyplot import figure as make
+    options = {"projection": "3d"} if dimensions == 3 else {}
+    return make(figsize=figsize, layout="constrained").add_subplot(**options)
 
 
 def can_show() -> bool:
@@ -61,17 +76,6 @@ def can_show() -> bool:
     from matplotlib import pyplot
 
     return pyplot.get_backend().lower() not in FILE_BACKENDS
-
-
-def finish(drawn: Any, save_path: Any, show: bool) -> None:
-    """Save the figure of axes if asked, and show it where pyplot holds it."""
-    figure = drawn.figure.canvas.figure
-    if save_path is not None:
-        save_figure(figure, save_path)
-    if show and getattr(figure, "number", None) is not None:
-        from matplotlib import pyplot
-
-        pyplot.show()
 
 
 def save_figure(figure: Any, path: Any, dpi: float = DPI) -> Path:

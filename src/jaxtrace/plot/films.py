@@ -14,7 +14,7 @@ from jaxtyping import Float, UInt8
 
 from jaxrig.atomic import write_file
 from jaxtrace.plot import inputs
-from jaxtrace.plot.figures import load_package, open_axes, save_figure
+from jaxtrace.plot.figures import load_package, new_axes, save_figure
 from jaxtrace.plot.pictures import label_axes
 
 MARKER = "tab:blue"
@@ -49,19 +49,16 @@ def render_frames(
     axes = inputs.view_axes(plane)
     paths = inputs.read_paths(positions_over_time, times)
     chosen = inputs.choose(paths.N, every_kth, max_points)
-    drawn = open_axes(None, figsize, False, len(axes), elev, azim)
+    drawn = new_axes(len(axes), figsize)
+    if len(axes) == 3:
+        drawn.view_init(elev=elev, azim=azim)
     figure = drawn.figure
     style = {"alpha": alpha, "color": marker_color or MARKER}
     place = _make_dots(drawn, len(axes) == 2, s, style)
     figure.set_facecolor(bg_color)
     drawn.set_facecolor(bg_color)
-    label_axes(
-        drawn,
-        inputs.axis_names(axes, paths),
-        inputs.path_limits(paths, axes),
-        None,
-        equal=True,
-    )
+    names, ends = inputs.axis_names(axes, paths), inputs.path_limits(paths, axes)
+    label_axes(drawn, names, ends, None, equal=True)
 
     def move(frame: int) -> None:
         points = paths.at(frame, chosen)[:, list(axes)]

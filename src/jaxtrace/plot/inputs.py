@@ -151,10 +151,7 @@ def read_points(given: Any) -> Float[np.ndarray, "particles 3"]:
 
 
 def choose(
-    count: int,
-    every_kth: int = 1,
-    max_points: int | None = None,
-    indices: Any = None,
+    count: int, every_kth: int = 1, max_points: int | None = None, indices: Any = None
 ) -> Int[np.ndarray, " chosen"]:
     """Return every k-th particle; of more than `max_points`, so many at random."""
     for name, value in (("every_kth", every_kth), ("max_points", max_points)):

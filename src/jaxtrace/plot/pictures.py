@@ -1,7 +1,7 @@
 """Still pictures: particles and their paths in a plane or in space, and maps of values.
 
-Every function returns the axes it drew on. `show` opens a window or a notebook's output
-where there is one and the axes are new.
+Every function returns the axes it drew on, and takes the options of `figures.picture`:
+`ax`, `figsize`, `show`, `save_path`, `elev` and `azim`.
 """
 
 from collections.abc import Sequence
@@ -11,12 +11,12 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from jaxtrace.plot import inputs
-from jaxtrace.plot.figures import finish, load_package, open_axes
+from jaxtrace.plot.figures import load_package, picture
 
-Size = tuple[float, float] | None
 COLOR_MAP = "viridis"
 LEAST_WIDTH = 0.2  # of a degree of longitude on a map, of one of latitude
 PATH_WIDTH, PATH_OPACITY = 0.9, 0.7  # the width in points
+FIGURE = {"ax", "figsize", "show", "save_path", "elev", "azim"}  # of `picture`
 
 
 def plot_particles(
@@ -30,15 +30,10 @@ def plot_particles(
     max_points: int | None = None,
     title: str | None = None,
     equal: bool = True,
-    ax: Any = None,
-    show: bool = True,
-    save_path: Any = None,
-    figsize: Size = None,
-    elev: float = 20,
-    azim: float = 45,
     axis_labels: Sequence[str] | None = None,
     field: Any = None,
     color_label: str | None = None,
+    **figure: Any,
 ) -> Any:
     """Plot particles as dots; of a record, those of the last frame.
 
@@ -55,13 +50,12 @@ def plot_particles(
     axes = inputs.view_axes(plane)
     points = inputs.read_points(positions)
     chosen = inputs.choose(len(points), every_kth, max_points)
-    drawn = open_axes(ax, figsize, show, len(axes), elev, azim)
-    color, name = inputs.color_values(positions, color, -1)
-    draw_land(drawn, field, axes)
-    _scatter(drawn, points, chosen, axes, color, s, alpha, color_label or name)
     names = axis_labels or inputs.axis_names(axes, positions)
-    label_axes(drawn, names, inputs.axis_limits(bounds, axes), title, equal)
-    finish(drawn, save_path, show and ax is None)
+    with picture(len(axes), **figure) as drawn:
+        color, name = inputs.color_values(positions, color, -1)
+        draw_land(drawn, field, axes)
+        _scatter(drawn, points, chosen, axes, color, s, alpha, color_label or name)
+        label_axes(drawn, names, inputs.axis_limits(bounds, axes), title, equal)
     return drawn
 
 
@@ -75,12 +69,6 @@ def plot_trajectory(
     color: Any = None,
     every_kth: int = 1,
     max_points: int | None = None,
-    ax: Any = None,
-    show: bool = True,
-    save_path: Any = None,
-    figsize: Size = None,
-    elev: float = 20,
-    azim: float = 45,
     **options: Any,
 ) -> Any:
     """Plot particles at a frame, and the paths that led there.
@@ -95,21 +83,22 @@ def plot_trajectory(
         raise IndexError(f"frame_index is {frame_index}: there are {frames} frames")
     frame = frame_index % frames
     chosen = inputs.choose(particles, every_kth, max_points, particle_indices)
-    drawn = open_axes(ax, figsize, show, len(axes), elev, azim)
-    color, name = inputs.color_values(positions_over_time, color, frame)
-    colors = _path_colors(color, chosen, particles)
-    if name is not None:
-        _add_bar(drawn, color[chosen], name)
-    if show_paths:
-        color_of = dict(zip(chosen.tolist(), colors, strict=True))
-        stretches = inputs.find_stretches(paths, chosen, frame)
-        lines = [stretch.points[:, list(axes)] for stretch in stretches]
-        _draw_lines(drawn, lines, [color_of[s.particle] for s in stretches])
     names = inputs.axis_names(axes, paths)
     options = {"s": 12.0, "title": paths.clock(frame), "axis_labels": names, **options}
-    options |= {"elev": elev, "azim": azim}
-    plot_particles(paths.at(frame, chosen), plane, color=colors, ax=drawn, **options)
-    finish(drawn, save_path, show and ax is None)
+    figure = {name: options.pop(name) for name in FIGURE & options.keys()}
+    with picture(len(axes), **figure) as drawn:
+        color, name = inputs.color_values(positions_over_time, color, frame)
+        colors = _path_colors(color, chosen, particles)
+        if name is not None:
+            _add_bar(drawn, color[chosen], name)
+        if show_paths:
+            color_of = dict(zip(chosen.tolist(), colors, strict=True))
+            stretches = inputs.find_stretches(paths, chosen, frame)
+            lines = [stretch.points[:, list(axes)] for stretch in stretches]
+            _draw_lines(drawn, lines, [color_of[s.particle] for s in stretches])
+        there = paths.at(frame, chosen)
+        view = {name: figure[name] for name in ("elev", "azim") if name in figure}
+        plot_particles(there, plane, color=colors, ax=drawn, **view, **options)
     return drawn
 
 
@@ -124,11 +113,8 @@ def plot_density_2d(
     label: str = "density",
     title: str | None = None,
     equal: bool = True,
-    ax: Any = None,
-    show: bool = True,
-    save_path: Any = None,
-    figsize: Size = None,
     axis_labels: Sequence[str] | None = None,
+    **figure: Any,
 ) -> Any:
     """Plot a density over a plane as colors with a color bar.
 
@@ -145,34 +131,28 @@ def plot_density_2d(
         )
     if levels is not None and levels < 1:
         raise ValueError(f"levels is {levels}: give at least 1")
-    axes = inputs.axes_of(plane)
+    names = axis_labels or inputs.axis_names(inputs.axes_of(plane))
     low, high = _color_range(values, cutoff)
-    drawn = open_axes(ax, figsize, show)
     masked = np.ma.masked_invalid(values)
-    if levels is None:
-        style: dict[str, Any] = {"vmin": low, "vmax": high, "shading": "nearest"}
-        shown = drawn.pcolormesh(across, up, masked, cmap=cmap, **style)
-    else:
-        beyond = bool((values < low).any()), bool((values > high).any())
-        ends = {(True, False): "min", (False, True): "max", (True, True): "both"}
-        style = {"cmap": cmap, "extend": ends.get(beyond, "neither")}
-        steps = np.linspace(low, high, levels + 1)
-        shown = drawn.contourf(across, up, masked, steps, **style)
-    bar = drawn.figure.colorbar(shown, ax=drawn, label=label, shrink=0.8)
-    bar.locator = load_package("matplotlib.ticker", "Plots").MaxNLocator(6)
-    bar.update_ticks()
-    names = axis_labels or inputs.axis_names(axes)
-    label_axes(drawn, names, (None, None), title, equal)
-    finish(drawn, save_path, show and ax is None)
+    with picture(**figure) as drawn:
+        if levels is None:
+            style: dict[str, Any] = {"vmin": low, "vmax": high, "shading": "nearest"}
+            shown = drawn.pcolormesh(across, up, masked, cmap=cmap, **style)
+        else:
+            beyond = bool((values < low).any()), bool((values > high).any())
+            ends = {(True, False): "min", (False, True): "max", (True, True): "both"}
+            style = {"cmap": cmap, "extend": ends.get(beyond, "neither")}
+            steps = np.linspace(low, high, levels + 1)
+            shown = drawn.contourf(across, up, masked, steps, **style)
+        bar = drawn.figure.colorbar(shown, ax=drawn, label=label, shrink=0.8)
+        bar.locator = load_package("matplotlib.ticker", "Plots").MaxNLocator(6)
+        bar.update_ticks()
+        label_axes(drawn, names, (None, None), title, equal)
     return drawn
 
 
 def plot_field_2d(
-    values: Any,
-    grid: Sequence[Any],
-    plane: str = "xy",
-    label: str = "",
-    **options: Any,
+    values: Any, grid: Sequence[Any], plane: str = "xy", label: str = "", **options: Any
 ) -> Any:
     """Plot values on a grid, such as FTLE, as colors with a color bar.
 

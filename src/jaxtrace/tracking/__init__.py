@@ -17,8 +17,7 @@ from jaxtrace.tracking.boundary import (
     spherical_boundary,
     wall_boundary,
 )
-from jaxtrace.tracking.diffusion import Diffusion
-from jaxtrace.tracking.motion import Inertial, PassiveTracer
+from jaxtrace.tracking.motion import Diffusion, Inertial, PassiveTracer
 from jaxtrace.tracking.seeding import (
     boundary_seeds,
     circle_seeds,

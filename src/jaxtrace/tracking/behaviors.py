@@ -15,7 +15,7 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
 from jaxrig import compile_once
 from jaxtrace.fields.analytic import number
@@ -23,7 +23,7 @@ from jaxtrace.fields.base import AbstractField
 from jaxtrace.fields.clock import Instant
 from jaxtrace.fields.variables import Variable, as_variable
 from jaxtrace.io.variables import align
-from jaxtrace.tracking.particles import Draw
+from jaxtrace.tracking.particles import Draw, Scalars, Vectors
 from jaxtrace.tracking.schedule import FLOW
 
 State = dict[str, Array]
@@ -248,7 +248,7 @@ class Decay(AbstractBehavior):
         return {"mass": mass * share}
 
 
-def _upward(way: Float[Array, " n"]) -> Float[Array, "n 3"]:
+def _upward(way: Scalars) -> Vectors:
     none = jnp.zeros_like(way)
     return jnp.stack([none, none, way], 1)
 
@@ -260,7 +260,7 @@ def _value(given: Any, here: State) -> Array:
     return jnp.asarray(given, here["z"].dtype)
 
 
-def _horizontal(here: State, names: Sequence[str]) -> Float[Array, "n 3"]:
+def _horizontal(here: State, names: Sequence[str]) -> Vectors:
     """Return a vector along the surface from two variables, or from one vector."""
     if len(names) == 1:
         east, north = here[names[0]][:, 0], here[names[0]][:, 1]

@@ -5,10 +5,7 @@ A new boundary is a file in `boundaries` and a line in `BOUNDARIES`.
 
 from collections.abc import Callable
 
-from jaxtrace.tracking.boundaries.base import (
-    AbstractBoundary,
-    no_boundary,
-)
+from jaxtrace.tracking.boundaries.base import AbstractBoundary, no_boundary
 from jaxtrace.tracking.boundaries.base import compose_boundaries as compose_boundaries
 from jaxtrace.tracking.boundaries.box import (
     absorbing_boundary_factory,

@@ -17,7 +17,7 @@ from jaxtrace.integrators import Tableau, find_method
 from jaxtrace.tracking.behaviors import Behaviors
 from jaxtrace.tracking.boundaries.base import AbstractBoundary
 from jaxtrace.tracking.motion import AbstractMotion
-from jaxtrace.tracking.particles import Draw, Particles, retire
+from jaxtrace.tracking.particles import Draw, Particles, Scalars, Vectors, retire
 from jaxtrace.tracking.schedule import FLOW
 from jaxtrace.types import ParticleStatus
 
@@ -74,7 +74,7 @@ class TimeStep(eqx.Module):
 
 def drift_of(
     dynamics: Dynamics, particles: Particles, time_step: TimeStep
-) -> Float[Array, "n 3"] | None:
+) -> Vectors | None:
     """Return the velocity over a step that behaviors add to that of the flow."""
     if particles.state is None:
         return None
@@ -97,7 +97,7 @@ def _behave(
     particles: Particles,
     time_step: TimeStep,
     instants: dict[str, Instant],
-) -> tuple[Any, Float[Array, "n 3"] | None]:
+) -> tuple[Any, Vectors | None]:
     """Return the state and the displacement of behaviors at one end of a step."""
     behaviors = dynamics.behaviors
     places = dynamics.boundary.wrap(particles.positions)
@@ -133,11 +133,8 @@ def remember(
 # which is most of a step, and XLA inlines it.
 @compile_once(max_traces=None)
 def look_up(
-    field: AbstractField,
-    places: Float[Array, "n 3"],
-    instant: Instant,
-    cell_hint: Any,
-) -> tuple[Float[Array, "n 3"], Any]:
+    field: AbstractField, places: Vectors, instant: Instant, cell_hint: Any
+) -> tuple[Vectors, Any]:
     """Return the velocity of a field at some places, and where they were found."""
     return field.velocity(places, instant, cell_hint)
 
@@ -145,8 +142,8 @@ def look_up(
 # No budget: any variables may be sampled at any number of positions.
 @compile_once(max_traces=None)
 def sample_variables(
-    dynamics: Dynamics, positions: Float[Array, "n 3"], samples: Mapping[str, Instant]
-) -> dict[str, Float[Array, " n"]]:
+    dynamics: Dynamics, positions: Vectors, samples: Mapping[str, Instant]
+) -> dict[str, Scalars]:
     """Return the sampled variables at positions, vectors by component."""
     behaviors = dynamics.behaviors
     found = behaviors.sampled(dynamics.boundary.wrap(positions), samples)

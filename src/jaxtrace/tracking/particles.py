@@ -16,6 +16,11 @@ from jaxtyping import Array, Bool, Float, Int, Int8, Int32, Key, Shaped, UInt32
 
 from jaxtrace.types import ParticleStatus
 
+# One row or value per particle: positions, velocities, displacements; times; choices.
+Vectors = Float[Array, "n 3"]
+Scalars = Float[Array, " n"]
+Flags = Bool[Array, " n"]
+
 
 class Particles(eqx.Module):
     """The state of every slot that the next step needs.
@@ -28,22 +33,22 @@ class Particles(eqx.Module):
     `fresh` that of a newcomer. They are None where nothing needs them.
     """
 
-    positions: Float[Array, "n 3"]
-    alive: Bool[Array, " n"]
+    positions: Vectors
+    alive: Flags
     generation: Int32[Array, " n"]
     status: Int8[Array, " n"]
-    exit_time: Float[Array, " n"]
+    exit_time: Scalars
     slots: Int[Array, " n"]
     cell_hint: Any
     velocity: Any = None
-    next_dt: Float[Array, " n"] | None = None
+    next_dt: Scalars | None = None
     lifetime: Int32[Array, "n 2"] | None = None
-    remainder: Float[Array, "n 3"] | None = None
+    remainder: Vectors | None = None
     state: dict[str, Shaped[Array, " n"]] | None = None
     fresh: dict[str, Shaped[Array, " n"]] | None = None
 
 
-def seed_particles(positions: Float[Array, "n 3"], cell_hint: Any = ()) -> Particles:
+def seed_particles(positions: Vectors, cell_hint: Any = ()) -> Particles:
     """Return particles at seeds; a seed that is NaN makes an empty slot."""
     count = positions.shape[0]
     alive = jnp.all(jnp.isfinite(positions), 1)
@@ -79,9 +84,9 @@ def pad_slots(particles: Particles, multiple: int) -> Particles:
 
 def retire(
     particles: Particles,
-    gone: Bool[Array, " n"],
+    gone: Flags,
     status: ParticleStatus,
-    where: Float[Array, "n 3"],
+    where: Vectors,
     when: Float[Array, "*n"],
 ) -> Particles:
     """Take some particles out of the run: where they went, and when."""
@@ -97,15 +102,13 @@ def retire(
     )
 
 
-def move(particles: Particles, positions: Float[Array, "n 3"]) -> Particles:
+def move(particles: Particles, positions: Vectors) -> Particles:
     """Move the particles that are alive."""
     kept = jnp.where(particles.alive[:, None], positions, particles.positions)
     return replace(particles, positions=kept)
 
 
-def recycle(
-    particles: Particles, fresh: Bool[Array, " n"], positions: Float[Array, "n 3"]
-) -> Particles:
+def recycle(particles: Particles, fresh: Flags, positions: Vectors) -> Particles:
     """Start new particles in some slots: a generation later, alive and inside."""
     active = jnp.asarray(ParticleStatus.ACTIVE, np.int8)
     nan = jnp.asarray(jnp.nan, particles.exit_time.dtype)
@@ -130,7 +133,7 @@ class Draw(eqx.Module):
         """Return two numbers in [0, 1) per particle; each stream is another pair."""
         return _fraction(self._bits(stream), dtype)
 
-    def normal(self, stream: int, dtype: np.dtype) -> Float[Array, "n 3"]:
+    def normal(self, stream: int, dtype: np.dtype) -> Vectors:
         """Return three standard normal numbers per particle (Box and Muller)."""
         parts = [self.uniform(2 * stream + s, dtype) for s in (0, 1)]
         # log1p(-u): u may be 0 but never 1, so that the logarithm is finite without a

@@ -35,7 +35,9 @@ class Releases:
         """
         even = steps_between(frames, substeps, np.zeros(0))
         snapped = self._snapped(np.append(even.start[even.active], frames[-1]))
-        steps = steps_between(frames, substeps, snapped.instants())
+        both = np.concatenate([snapped.times, snapped.ends])
+        instants = np.unique(both[np.isfinite(both)])
+        steps = steps_between(frames, substeps, instants)
         starts, sign = steps.start[steps.active], 1 if frames[-1] >= frames[0] else -1
         find = lambda times: np.searchsorted(sign * starts, sign * times)
         ends = snapped.ends
@@ -57,11 +59,6 @@ class Releases:
             return np.where(near, ordered[after], times)
 
         return Releases(snap(self.times), snap(self.ends))
-
-    def instants(self) -> Float[np.ndarray, " instants"]:
-        """Return the times at which some particle begins or ends, each once."""
-        both = np.concatenate([self.times, self.ends])
-        return np.unique(both[np.isfinite(both)])
 
     def waiting(
         self, frames: Float[np.ndarray, " frames"], forward: bool
@@ -101,10 +98,7 @@ def release_times(release: Any, facts: Mapping[str, Any], name: str = "release")
 
 
 def make_releases(
-    release: Any,
-    seeds: int,
-    span: tuple[float, float],
-    max_age: float | None = None,
+    release: Any, seeds: int, span: tuple[float, float], max_age: float | None = None
 ) -> Releases | None:
     """Return when so many seeds are released; None where all start with the run.
 

@@ -314,7 +314,7 @@ def make_schedule(
 
 
 def plan_run(
-    field: AbstractField,
+    field: AbstractField | Clock,
     timing: Timing,
     interval: int,
     tableau: Tableau,
@@ -327,28 +327,12 @@ def plan_run(
     The plan of a record depends on its clock alone, and is kept for the next run: a
     small run would take longer to plan than to compute.
     """
-    clock = getattr(field, "clock", None) if isinstance(field, RecordField) else None
-    if clock is None or steps is not None or samples:
-        return _plan(field, timing, interval, tableau, dtype, steps, samples)
-    times = np.asarray(clock.times, np.float64).tobytes()
-    rules = clock.interpolation, clock.extrapolation
-    return _plan_record(times, rules, timing, interval, tableau, np.dtype(dtype))
-
-
-@functools.lru_cache(maxsize=2)  # a plan of millions of steps takes tens of megabytes
-def _plan_record(times: bytes, rules: tuple[Any, Any], *plan: Any) -> Any:
-    return _plan(Clock(np.frombuffer(times), *rules), *plan)
-
-
-def _plan(
-    field: AbstractField | Clock,
-    timing: Timing,
-    interval: int,
-    tableau: Tableau,
-    dtype: Any,
-    steps: Steps | None = None,
-    samples: Timed = NO_SAMPLES,
-) -> tuple[Schedule, Instant]:
+    clock: Any = getattr(field, "clock", None)
+    kept_plan = isinstance(field, RecordField) and steps is None and not samples
+    if clock is not None and kept_plan:
+        times = np.asarray(clock.times, np.float64).tobytes()
+        rules = clock.interpolation, clock.extrapolation
+        return _plan_record(times, rules, timing, interval, tableau, np.dtype(dtype))
     frames = np.asarray(timing.frames)
     steps = steps or even_steps(frames, timing.substeps)
     kept = frames[kept_frames(len(frames), interval)]
@@ -356,6 +340,11 @@ def _plan(
         steps = steps.joined(interval)
     schedule = make_schedule(field, kept, steps, tableau, dtype, samples)
     return schedule, field.instant(frames[0]).astype(dtype)
+
+
+@functools.lru_cache(maxsize=2)  # a plan of millions of steps takes tens of megabytes
+def _plan_record(times: bytes, rules: tuple[Any, Any], *plan: Any) -> Any:
+    return plan_run(Clock(np.frombuffer(times), *rules), *plan)
 
 
 def kept_frames(count: int, interval: int) -> Int[np.ndarray, " kept"]:

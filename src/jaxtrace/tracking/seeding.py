@@ -1,7 +1,7 @@
 """Seeds: grids, lines, circles, spheres, clusters and given densities.
 
-Every function returns NumPy rows of three coordinates in the working dtype, unless
-another is given; no row where the count is zero or less.
+Every function returns NumPy rows of three coordinates in the working dtype; no row
+where the count is zero or less.
 """
 
 import warnings
@@ -40,11 +40,7 @@ def as_seeds(rows: Any, dtype: Any = None) -> Seeds:
 
 
 def random_seeds(
-    n: int,
-    bounds: Any,
-    rng_seed: int = 0,
-    dtype: Any = None,
-    geometry: str = "flat",
+    n: int, bounds: Any, rng_seed: int = 0, dtype: Any = None, geometry: str = "flat"
 ) -> Seeds:
     """Return seeds spread at random over a box, the same for the same `rng_seed`.
 
@@ -69,10 +65,9 @@ def warn_of_seeds(field: AbstractField, seeds: Float[Array, "n 3"]) -> None:
     # On an accelerator only the answer crosses the bus: a million seeds take as long
     # as fifty steps.
     on_host = all(device.platform == "cpu" for device in seeds.devices())
-    if bool((np if on_host else jnp).isfinite(seeds).all()):
-        found = {"not finite": np.zeros(len(seeds), bool)}
-    else:
-        found = {"not finite": ~np.isfinite(np.asarray(seeds)).all(1)}
+    found = {}
+    if not bool((np if on_host else jnp).isfinite(seeds).all()):
+        found["not finite"] = ~np.isfinite(np.asarray(seeds)).all(1)
     if field.sphere is not None and not jax.tree.leaves(field.start(seeds[:1])):
         outside, dry = map(np.asarray, _unplaced(field, seeds))
         found |= {"outside the data": outside, "on land": dry}
@@ -108,10 +103,7 @@ def uniform_rows(
 
 
 def uniform_grid_seeds(
-    resolution: int | Sequence[int],
-    bounds: Any,
-    include_boundaries: bool = True,
-    dtype: Any = None,
+    resolution: int | Sequence[int], bounds: Any, include_boundaries: bool = True
 ) -> Seeds:
     """Return seeds on a regular grid over a box, x slowest and z fastest.
 
@@ -129,12 +121,15 @@ def uniform_grid_seeds(
                 UserWarning,
                 stacklevel=2,
             )
-    layers = [
-        _layers(axis, box, count, include_boundaries)
-        for axis, count in enumerate(counts)
-    ]
-    grid = np.meshgrid(*layers, indexing="ij")
-    return as_seeds(np.stack([axis.ravel() for axis in grid], axis=1), dtype)
+
+    def layers(axis: int, count: int) -> np.ndarray:
+        lo, hi = box.lo[axis], box.hi[axis]
+        if include_boundaries or (AXES[axis] == "z" and count == 1):
+            return np.linspace(lo, hi, max(count, 0))
+        return np.linspace(lo, hi, max(count, 0) + 2)[1:-1]
+
+    grid = np.meshgrid(*map(layers, range(3), counts), indexing="ij")
+    return as_seeds(np.stack([axis.ravel() for axis in grid], axis=1))
 
 
 def axis_counts(resolution: int | Sequence[int], box: Box) -> tuple[int, int, int]:
@@ -152,25 +147,13 @@ def axis_counts(resolution: int | Sequence[int], box: Box) -> tuple[int, int, in
     return counts[0], counts[1], (counts[2] if len(counts) == 3 else 1)
 
 
-def _layers(axis: int, box: Box, count: int, include_boundaries: bool) -> np.ndarray:
-    lo, hi = box.lo[axis], box.hi[axis]
-    if include_boundaries or (AXES[axis] == "z" and count == 1):
-        return np.linspace(lo, hi, max(count, 0))
-    return np.linspace(lo, hi, max(count, 0) + 2)[1:-1]
-
-
-def line_seeds(start: Any, end: Any, n: int, dtype: Any = None) -> Seeds:
+def line_seeds(start: Any, end: Any, n: int) -> Seeds:
     """Return seeds at equal distances along a line, both ends included."""
-    return as_seeds(np.linspace(_point(start), _point(end), max(n, 0)), dtype)
+    return as_seeds(np.linspace(_point(start), _point(end), max(n, 0)))
 
 
 def circle_seeds(
-    center: Any,
-    radius: float,
-    n: int,
-    plane: str = "xy",
-    start_angle: float = 0.0,
-    dtype: Any = None,
+    center: Any, radius: float, n: int, plane: str = "xy", start_angle: float = 0.0
 ) -> Seeds:
     """Return seeds at equal angles on a circle in the plane "xy", "xz" or "yz"."""
     check_choice("plane", plane, PLANES)
@@ -181,7 +164,7 @@ def circle_seeds(
     first, second = PLANES[plane]
     rows[:, first] += radius * np.cos(angles)
     rows[:, second] += radius * np.sin(angles)
-    return as_seeds(rows, dtype)
+    return as_seeds(rows)
 
 
 def sphere_seeds(
@@ -190,7 +173,6 @@ def sphere_seeds(
     n: int,
     distribution: str = "uniform",
     rng_seed: int = 0,
-    dtype: Any = None,
 ) -> Seeds:
     """Return random seeds in a ball ("uniform") or on it ("surface")."""
     check_choice("distribution", distribution, ("uniform", "surface"))
@@ -201,7 +183,7 @@ def sphere_seeds(
     radii = np.full((len(directions), 1), float(radius))
     if distribution == "uniform":
         radii *= np.cbrt(generator.random(radii.shape))
-    return as_seeds(_point(center) + radii * directions, dtype)
+    return as_seeds(_point(center) + radii * directions)
 
 
 def _surface_rows(generator: np.random.Generator, n: int, box: Box) -> np.ndarray:
@@ -219,9 +201,7 @@ def _surface_rows(generator: np.random.Generator, n: int, box: Box) -> np.ndarra
     return rows
 
 
-def boundary_seeds(
-    geometry: Any, n: int, rng_seed: int = 0, dtype: Any = None
-) -> Seeds:
+def boundary_seeds(geometry: Any, n: int, rng_seed: int = 0) -> Seeds:
     """Spread seeds evenly on the surface of a box, a sphere or a field's domain.
 
     `geometry` is bounds, `{"center": ..., "radius": ...}`, or anything with
@@ -234,16 +214,16 @@ def boundary_seeds(
                 "and 'radius', a box is given by its bounds"
             )
         center, radius = geometry["center"], geometry["radius"]
-        return sphere_seeds(center, radius, n, "surface", rng_seed, dtype)
+        return sphere_seeds(center, radius, n, "surface", rng_seed)
     if hasattr(geometry, "get_spatial_bounds"):
         lo, hi = geometry.get_spatial_bounds()
         geometry = np.stack([np.asarray(lo), np.asarray(hi)])
     generator = np.random.default_rng(rng_seed)
-    return as_seeds(_surface_rows(generator, max(n, 0), box_bounds(geometry)), dtype)
+    return as_seeds(_surface_rows(generator, max(n, 0), box_bounds(geometry)))
 
 
 def gaussian_cluster_seeds(
-    centers: Any, std: Any, n_per_cluster: int, rng_seed: int = 0, dtype: Any = None
+    centers: Any, std: Any, n_per_cluster: int, rng_seed: int = 0
 ) -> Seeds:
     """Return normal clouds of seeds around centers, cluster after cluster.
 
@@ -264,7 +244,7 @@ def gaussian_cluster_seeds(
     spread = as_seeds(np.broadcast_to(spread, rows.shape), np.float64)
     shape = (len(middles), max(n_per_cluster, 0), 3)
     noise = np.random.default_rng(rng_seed).normal(size=shape)
-    return as_seeds((middles[:, None] + spread[:, None] * noise).reshape(-1, 3), dtype)
+    return as_seeds((middles[:, None] + spread[:, None] * noise).reshape(-1, 3))
 
 
 def _point(value: Any) -> Float64[np.ndarray, "3"]:
@@ -289,7 +269,6 @@ def custom_distribution_seeds(
     pdf_func: Callable[[Any], Any],
     max_iterations: int = 1000,
     rng_seed: int = 0,
-    dtype: Any = None,
 ) -> Seeds:
     """Return seeds with a density proportional to `pdf_func(positions) -> (rows,)`.
 
@@ -299,7 +278,7 @@ def custom_distribution_seeds(
     box, generator = box_bounds(bounds), np.random.default_rng(rng_seed)
     kept = np.zeros((0, 3))
     if n <= 0:
-        return as_seeds(kept, dtype)
+        return as_seeds(kept)
     ceiling = HEADROOM * _density(pdf_func, uniform_rows(generator, PROBES, box)).max()
     for _ in range(max_iterations):
         proposed = uniform_rows(generator, max(n, PROBES), box)
@@ -311,7 +290,7 @@ def custom_distribution_seeds(
         accepted = generator.random(len(proposed)) * ceiling < density
         kept = np.concatenate([kept, proposed[accepted]])
         if len(kept) >= n:
-            return as_seeds(kept[:n], dtype)
+            return as_seeds(kept[:n])
     raise ValueError(
         f"only {len(kept)} of {n} seeds were accepted in {max_iterations} rounds: "
         "narrow the bounds to where the density is, or raise max_iterations"

@@ -11,19 +11,14 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
 from jaxrig import compile_once
 from jaxtrace.fields.base import AbstractField, at_stage, shares_search
 from jaxtrace.fields.box_tree import select
 from jaxtrace.fields.clock import Instant
 from jaxtrace.integrators import StepResult, Tableau, control, explicit_step
-from jaxtrace.sphere import Sphere
-from jaxtrace.tracking.boundaries.base import (
-    AbstractBoundary,
-    StepContext,
-    calls_host,
-)
+from jaxtrace.tracking.boundaries.base import AbstractBoundary, StepContext, calls_host
 from jaxtrace.tracking.boundaries.walls import reach_shore
 from jaxtrace.tracking.dynamics import (
     Dynamics,
@@ -36,6 +31,8 @@ from jaxtrace.tracking.dynamics import (
 from jaxtrace.tracking.particles import (
     Draw,
     Particles,
+    Scalars,
+    Vectors,
     move,
     retire,
     seed_particles,
@@ -44,7 +41,7 @@ from jaxtrace.types import ParticleStatus
 
 
 def initialize(
-    dynamics: Dynamics, seeds: Float[Array, "n 3"], instant: Instant, method: Method
+    dynamics: Dynamics, seeds: Vectors, instant: Instant, method: Method
 ) -> Particles:
     """Return particles at their seeds, knowing where they are and what they carry."""
     field, motion, sphere = dynamics.field, dynamics.motion, dynamics.field.sphere
@@ -109,7 +106,7 @@ def _advance(
     time_step: TimeStep,
     method: Method,
 ) -> Particles:
-    tableau, loop = method.tableau, shares_search(dynamics.field)
+    tableau, drift = method.tableau, drift_of(dynamics, particles, time_step)
     numbers = [tableau.instant_index(i) for i in range(len(tableau.nodes))]
     pick = at_stage(numbers, stage_fields)
 
@@ -117,28 +114,21 @@ def _advance(
         field, instant = pick(stage)
         return field, instant, jnp.asarray(instant.time)
 
-    step = _integrate(
-        dynamics,
-        tableau,
-        look,
-        _unknowns(dynamics, particles),
-        particles.cell_hint,
-        time_step.dt,
-        loop,
-        drift_of(dynamics, particles, time_step),
-    )
+    start = _unknowns(dynamics, particles), particles.cell_hint
+    step = _integrate(dynamics, tableau, look, *start, time_step.dt, drift)
     return finish_step(dynamics, particles, step.unknowns, step.cell_hint, time_step)
 
 
 _Look = tuple[AbstractField, Instant, Array]
 # Positions, and velocities of the particles; on a sphere what rounding left of them.
-_Unknowns = tuple[Float[Array, "n 3"], Any]
+_Unknowns = tuple[Vectors, Any]
 
 
 def _unknowns(dynamics: Dynamics, particles: Particles) -> _Unknowns:
-    if dynamics.field.sphere is not None:
-        return particles.positions, particles.remainder
-    return particles.positions, particles.velocity
+    sphere = dynamics.field.sphere
+    return particles.positions, (
+        particles.velocity if sphere is None else particles.remainder
+    )
 
 
 def _integrate(
@@ -148,58 +138,46 @@ def _integrate(
     unknowns: _Unknowns,
     cell_hint: Any,
     dt: Array,
-    loop: bool = False,
-    drift: Float[Array, "n 3"] | None = None,
+    drift: Vectors | None,
 ) -> StepResult:
     """Take one step; `look` gives field, instant and time of a stage.
 
     The hint of one stage starts the search of the next: most look-ups take no hop.
-    `drift` is added to the velocity of the flow at every stage.
+    `drift` is added to the velocity of the flow at every stage. On a sphere a step is
+    one in meters, in the frame of where it begins.
     """
-    sphere = dynamics.field.sphere
-    if sphere is not None:
-        return _integrate_there(
-            dynamics, sphere, tableau, look, unknowns, cell_hint, dt, drift
-        )
+    sphere, motion = dynamics.field.sphere, dynamics.motion
+    wrap = dynamics.boundary.wrap
 
-    def rate(unknowns: _Unknowns, stage: Any, cell_hint: Any) -> tuple[Any, Any]:
+    def flow(places: Vectors, stage: Any, cell_hint: Any) -> tuple[Any, Array, Any]:
         field, instant, time = look(stage)
-        places = dynamics.boundary.wrap(unknowns[0])
         velocity, cell_hint = look_up(field, places, instant, cell_hint)
-        velocity = velocity if drift is None else velocity + drift
-        return dynamics.motion.rate(*unknowns, velocity, time), cell_hint
+        return velocity if drift is None else velocity + drift, time, cell_hint
 
-    return explicit_step(tableau, rate, unknowns, cell_hint, dt, loop)
+    if sphere is None:
 
+        def rate(unknowns: _Unknowns, stage: Any, cell_hint: Any) -> tuple[Any, Any]:
+            velocity, time, cell_hint = flow(wrap(unknowns[0]), stage, cell_hint)
+            return motion.rate(*unknowns, velocity, time), cell_hint
 
-def _integrate_there(
-    dynamics: Dynamics,
-    sphere: Sphere,
-    tableau: Tableau,
-    look: Callable[[int], _Look],
-    unknowns: _Unknowns,
-    cell_hint: Any,
-    dt: Array,
-    drift: Float[Array, "n 3"] | None,
-) -> StepResult:
-    """Take one step on a sphere: in meters, in the frame of where it begins."""
+        # Particles with steps of their own ask at times of their own: no loop for all.
+        loop = dt.ndim == 0 and shares_search(dynamics.field)
+        return explicit_step(tableau, rate, unknowns, cell_hint, dt, loop)
     frame = sphere.frame(*unknowns)
 
-    def rate(offset: Array, stage: int, cell_hint: Any) -> tuple[Any, Any]:
-        field, instant, time = look(stage)
+    def rate_there(offset: Array, stage: int, cell_hint: Any) -> tuple[Any, Any]:
         # The first stage is at the origin, whose directions are the frame's.
         place = frame.locate(offset) if stage else None
         places = unknowns[0] if place is None else frame.places(place, offset[:, 2])
-        places = jax.lax.optimization_barrier(dynamics.boundary.wrap(places))
-        velocity, cell_hint = look_up(field, places, instant, cell_hint)
-        velocity = velocity if drift is None else velocity + drift
-        velocity, _ = dynamics.motion.rate(places, None, velocity, time)
+        places = jax.lax.optimization_barrier(wrap(places))
+        velocity, time, cell_hint = flow(places, stage, cell_hint)
+        velocity, _ = motion.rate(places, None, velocity, time)
         # Computed once: XLA would look both components up again for each direction.
         velocity = jax.lax.optimization_barrier(velocity)
         return velocity if place is None else frame.turn(place, velocity), cell_hint
 
     nothing = jnp.zeros_like(unknowns[0])
-    step = explicit_step(tableau, rate, nothing, cell_hint, dt)
+    step = explicit_step(tableau, rate_there, nothing, cell_hint, dt)
     ends = jax.lax.optimization_barrier(frame.arrive(step.unknowns))
     return step._replace(unknowns=ends)
 
@@ -280,7 +258,7 @@ def _bounce(
             "carry a velocity need its derivative: write it with jax.numpy"
         )
 
-    def place(positions: Float[Array, "n 3"]) -> tuple[Array, Particles]:
+    def place(positions: Vectors) -> tuple[Array, Particles]:
         after = boundary.apply(replace(particles, positions=positions), context)
         return after.positions, after
 
@@ -307,23 +285,16 @@ def _start_recycled(
 # No budget: users step any number of particles by hand, each a program of its own.
 @compile_once(max_traces=None)
 def _single_step(
-    dynamics: Dynamics,
-    positions: Float[Array, "n 3"],
-    time_step: TimeStep,
-    method: Method,
-) -> Float[Array, "n 3"]:
+    dynamics: Dynamics, positions: Vectors, time_step: TimeStep, method: Method
+) -> Vectors:
     first = jax.tree.map(lambda x: x[0], time_step.stages)
     particles = initialize(dynamics, positions, first, method)
     return take_step(dynamics, particles, time_step, method).positions
 
 
 def single_step(
-    dynamics: Dynamics,
-    positions: Float[Array, "n 3"],
-    t: float,
-    dt: float,
-    method: Method,
-) -> Float[Array, "n 3"]:
+    dynamics: Dynamics, positions: Vectors, t: float, dt: float, method: Method
+) -> Vectors:
     """Return positions after one compiled step from time t."""
     dtype = positions.dtype
     nodes = np.asarray(method.tableau.instants)
@@ -340,7 +311,7 @@ class _Cursor(NamedTuple):
 
     unknowns: _Unknowns
     cell_hint: Any
-    done: Float[Array, " n"]
+    done: Scalars
     next_dt: Any
 
 
@@ -368,7 +339,7 @@ def _try(
     cursor: _Cursor,
     time_step: TimeStep,
     method: Method,
-    drift: Float[Array, "n 3"] | None,
+    drift: Vectors | None,
 ) -> _Cursor:
     """Try one step for every particle that is not there yet."""
     tableau, tolerance = method.tableau, method.tolerance
@@ -383,15 +354,8 @@ def _try(
         )
         return dynamics.field, dynamics.field.instant(when), when
 
-    step = _integrate(
-        dynamics,
-        tableau,
-        look,
-        cursor.unknowns,
-        cursor.cell_hint,
-        length * time_step.dt,
-        drift=drift,
-    )
+    start = cursor.unknowns, cursor.cell_hint
+    step = _integrate(dynamics, tableau, look, *start, length * time_step.dt, drift)
     # On a sphere the step is that of an offset in meters, elsewhere of the unknowns.
     place = (lambda x: x) if dynamics.field.sphere is not None else (lambda x: x[0])
     fastest = [jnp.max(jnp.abs(place(slope)), 1) for slope in step.slopes]

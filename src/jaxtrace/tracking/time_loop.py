@@ -36,7 +36,7 @@ from jaxtrace.tracking.dynamics import (
     sample_variables,
 )
 from jaxtrace.tracking.motion import AbstractMotion, PassiveTracer
-from jaxtrace.tracking.particles import Particles, noise_key, retire
+from jaxtrace.tracking.particles import Particles, Vectors, noise_key, retire
 from jaxtrace.tracking.schedule import Schedule, make_schedule
 from jaxtrace.tracking.step import initialize, take_step
 from jaxtrace.tracking.windows import SliceWindows
@@ -204,7 +204,7 @@ def simulate(
 @compile_once(max_traces=None)
 def _simulate(
     dynamics: Dynamics,
-    seeds: Float[Array, "n 3"],
+    seeds: Vectors,
     schedule: Schedule,
     first: Instant,
     method: Method,
@@ -272,20 +272,6 @@ class Chunk(NamedTuple):
     particles: Particles
 
 
-@dataclass(frozen=True)
-class ChunkPlan:
-    """How a run is cut up: frames per call, and how small pieces may become.
-
-    Particles are advanced in `parts` at the same time, or spread over a device mesh.
-    """
-
-    frames: int
-    smallest_tile: int = 100
-    recover: bool = True
-    parts: int = 1
-    mesh: Mesh | None = None
-
-
 def part_count(dynamics: Dynamics, particles: int, cores: int) -> int:
     """Return how many equal parts of the particles to advance at the same time.
 
@@ -312,7 +298,7 @@ def allow_one_program(*entries: CompiledOnce[..., Any]) -> None:
 
 def first_frame(
     dynamics: Dynamics,
-    seeds: Float[Array, "n 3"],
+    seeds: Vectors,
     instant: Instant,
     method: Method,
     samples: dict[str, Instant] | None = None,
@@ -326,108 +312,101 @@ def first_frame(
 begin = compile_once(first_frame)
 
 
-def run_chunks(
-    windows: SliceWindows,
-    particles: Particles,
-    schedule: Schedule,
-    method: Method,
-    plan: ChunkPlan,
-    first: int = 0,
-) -> Iterator[Chunk]:
-    """Advance through the schedule from a frame on, one chunk after the other.
+@dataclass
+class ChunkedRun:
+    """A run cut up into calls of some frames each, and how small they may become.
 
-    A chunk is handed out while the next is worked out, so that a device need not wait
-    for the host; with a streamed field the next would need a window of its own.
+    Particles are advanced in `parts` at the same time, or spread over a device mesh.
     """
-    entry = _advance if plan.mesh is None else _advance_shared
-    allow_one_program(entry)
-    uneven = (schedule.frames - first) % plan.frames != 0
-    padded = schedule.padded or uneven or windows.streams
-    running: Chunk | None = None
-    while running is not None or first < schedule.frames:
-        following = None
-        try:
-            if first < schedule.frames and not (windows.streams and running):
-                latest = particles if running is None else running.particles
-                following = _start(
-                    windows, latest, schedule, method, plan, padded, first
-                )
-            if running is not None and plan.recover:
-                jax.block_until_ready(running.particles)
-        except (jax.errors.JaxRuntimeError, MemoryError, ValueError) as error:
-            smaller = _smaller(error, particles, method, plan)
-            if smaller is None:
-                raise
-            method, plan = smaller
-            padded = True
-            allow_one_program(entry)  # smaller pieces are another shape
-            first = first if running is None else running.first
-            running = None
-            continue
-        if running is not None:
-            particles = running.particles
-            yield running
-        running = following
-        first += 0 if following is None else following.frames
 
+    windows: SliceWindows
+    schedule: Schedule
+    method: Method
+    frames: int
+    smallest_tile: int = 100
+    recover: bool = True
+    parts: int = 1
+    mesh: Mesh | None = None
+    padded: bool = False  # whether the schedule of a call may hold steps to skip
 
-def _start(
-    windows: SliceWindows,
-    particles: Particles,
-    schedule: Schedule,
-    method: Method,
-    plan: ChunkPlan,
-    padded: bool,
-    first: int,
-) -> Chunk:
-    """Have the frames from this one on worked out, and fetched when they are there."""
-    dynamics, part, last = windows.piece(schedule, first, plan.frames)
-    after, records = _call(dynamics, particles, part, method, padded, plan)
-    windows.prefetch(schedule, last)
-    if last - first < plan.frames:
-        records = jax.tree.map(lambda x: x[: last - first], records)
-    jax.tree.map(lambda x: x.copy_to_host_async(), records)
-    return Chunk(first, last - first, records, after)
+    def chunks(self, particles: Particles, first: int = 0) -> Iterator[Chunk]:
+        """Advance through the schedule from a frame on, one chunk after the other.
 
+        A chunk is handed out while the next is worked out, so that a device need not
+        wait for the host; with a streamed field the next would need its own window.
+        """
+        entry = _advance if self.mesh is None else _advance_shared
+        allow_one_program(entry)
+        uneven = (self.schedule.frames - first) % self.frames != 0
+        self.padded = self.schedule.padded or uneven or self.windows.streams
+        running: Chunk | None = None
+        while running is not None or first < self.schedule.frames:
+            following = None
+            try:
+                waits = self.windows.streams and running is not None
+                if first < self.schedule.frames and not waits:
+                    latest = particles if running is None else running.particles
+                    following = self._start(latest, first)
+                if running is not None and self.recover:
+                    jax.block_until_ready(running.particles)
+            except (jax.errors.JaxRuntimeError, MemoryError, ValueError) as error:
+                if not self._shrink(error, particles):
+                    raise
+                self.padded = True
+                allow_one_program(entry)  # smaller pieces are another shape
+                first = first if running is None else running.first
+                running = None
+                continue
+            if running is not None:
+                particles = running.particles
+                yield running
+            running = following
+            first += 0 if following is None else following.frames
 
-def _smaller(
-    error: Exception, particles: Particles, method: Method, plan: ChunkPlan
-) -> tuple[Method, ChunkPlan] | None:
-    """Return half as many frames or particles at a time; None if no remedy."""
-    if not (plan.recover and is_out_of_memory(error)):
-        return None
-    if plan.frames > 1:
+    def _start(self, particles: Particles, first: int) -> Chunk:
+        """Have the frames from this one on computed, and fetched when they are done."""
+        dynamics, part, last = self.windows.piece(self.schedule, first, self.frames)
+        after, records = self._call(dynamics, particles, part)
+        self.windows.prefetch(self.schedule, last)
+        if last - first < self.frames:
+            records = jax.tree.map(lambda x: x[: last - first], records)
+        jax.tree.map(lambda x: x.copy_to_host_async(), records)
+        return Chunk(first, last - first, records, after)
+
+    def _shrink(self, error: Exception, particles: Particles) -> bool:
+        """Go on with half as many frames or particles at a time, if that can help."""
+        if not (self.recover and is_out_of_memory(error)):
+            return False
+        if self.frames > 1:
+            self.frames //= 2
+            logger.warning(
+                "out of memory: continuing with %d frames per call", self.frames
+            )
+            return True
+        count = particles.positions.shape[0] // self.parts
+        tile = self.method.tile or count
+        halves = [t for t in range(tile // 2, 0, -1) if count % t == 0]
+        if not halves or halves[0] < self.smallest_tile:
+            return False
         logger.warning(
-            "out of memory: continuing with %d frames per call", plan.frames // 2
+            "out of memory: continuing with %d particles at a time", halves[0]
         )
-        return method, replace(plan, frames=plan.frames // 2)
-    count = particles.positions.shape[0] // plan.parts
-    tile = method.tile or count
-    halves = [t for t in range(tile // 2, 0, -1) if count % t == 0]
-    if not halves or halves[0] < plan.smallest_tile:
-        return None
-    logger.warning("out of memory: continuing with %d particles at a time", halves[0])
-    return replace(method, tile=halves[0]), plan
+        self.method = replace(self.method, tile=halves[0])
+        return True
 
-
-def _call(
-    dynamics: Dynamics,
-    particles: Particles,
-    part: Schedule,
-    method: Method,
-    padded: bool,
-    plan: ChunkPlan,
-) -> tuple[Particles, tuple[Record, ...]]:
-    mesh = plan.mesh
-    if mesh is not None:
-        dynamics, part = replicate((dynamics, part), mesh)
-        after, record = _advance_shared(dynamics, particles, part, method, padded, mesh)
-        return after, (record,)
-    part = jax.device_put(part)
-    work = lambda some: _advance(dynamics, some, part, method, padded)
-    done = call_together(work, split_axis(particles, plan.parts))
-    after, records = zip(*done, strict=True)
-    return join_axis(after), records
+    def _call(
+        self, dynamics: Dynamics, particles: Particles, part: Schedule
+    ) -> tuple[Particles, tuple[Record, ...]]:
+        how = self.method, self.padded
+        if self.mesh is not None:
+            dynamics, part = replicate((dynamics, part), self.mesh)
+            after, record = _advance_shared(dynamics, particles, part, *how, self.mesh)
+            return after, (record,)
+        part = jax.device_put(part)
+        work = lambda some: _advance(dynamics, some, part, *how)
+        done = call_together(work, split_axis(particles, self.parts))
+        after, records = zip(*done, strict=True)
+        return join_axis(after), records
 
 
 @compile_once(max_traces=1)

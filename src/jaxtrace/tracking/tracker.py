@@ -22,13 +22,7 @@ from jaxrig.settings import (
     readers,
     whole,
 )
-from jaxrig.timing import measure
-from jaxtrace.config import (
-    get_config,
-    working_cores,
-    working_device,
-    working_dtype,
-)
+from jaxtrace.config import get_config, working_cores, working_device, working_dtype
 from jaxtrace.fields.analytic import as_field
 from jaxtrace.fields.base import Field, as_positions
 from jaxtrace.integrators import find_method
@@ -41,32 +35,28 @@ from jaxtrace.tracking.output import Collected, Streamed, open_output
 from jaxtrace.tracking.particles import Particles, pad_slots
 from jaxtrace.tracking.release import Releases, make_releases, release_times
 from jaxtrace.tracking.schedule import (
-    Schedule,
     Timing,
     as_span,
     kept_frames,
     plan_run,
     plan_times,
 )
-from jaxtrace.tracking.seeding import random_seeds, warn_of_seeds
+from jaxtrace.tracking.seeding import warn_of_seeds
 from jaxtrace.tracking.step import Dynamics, Method, single_step
 from jaxtrace.tracking.time_loop import (
-    ChunkPlan,
+    ChunkedRun,
     allow_one_program,
     begin,
     check_steps,
     first_instant,
     make_dynamics,
     part_count,
-    run_chunks,
 )
 from jaxtrace.tracking.windows import SliceWindows, released_values
 from jaxtrace.trajectory import Trajectory
 from jaxtrace.types import needed_arguments
 
 COORDINATE_BYTES = 12
-STATE_BYTES = 48  # of a particle while a run lasts
-UNIT_BOX = [[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]
 
 
 @dataclass(frozen=True)
@@ -107,36 +97,24 @@ class TrackerOptions(Checked):
     position_dtype: Annotated[str | None, maybe(one_of(*DTYPES))] = None
     devices: Annotated[int | None, maybe(whole())] = None
 
-    @property
-    def budget_bytes(self) -> int:
-        """Return the memory a run may take."""
-        return int(self.max_memory_gb * GIB)
-
-    def frame_bytes(self, n_particles: int) -> int:
-        """Return what one recorded frame takes."""
-        return n_particles * COORDINATE_BYTES * (2 if self.record_velocities else 1)
-
     def frames_per_call(self, n_particles: int, frames: int, watched: bool) -> int:
         """Return frames of one compiled call: all, or fewer to fit or to show progress.
 
-        Two calls' records exist at a time: one being made, one being fetched.
+        Two calls' records exist at a time: one being made, one being fetched. Calls
+        are of equal length where that takes few more of them.
         """
         if frames == 0:
             return 1
-        frame = max(self.frame_bytes(n_particles), 1)
-        room = max(1, self.budget_bytes // (4 * frame))
+        vectors = 2 if self.record_velocities else 1
+        frame = max(n_particles * COORDINATE_BYTES * vectors, 1)
+        room = max(1, int(self.max_memory_gb * GIB) // (4 * frame))
         if watched:
             room = min(room, math.ceil(frames * self.progress_update_every))
-        return _even(frames, min(room, frames))
-
-
-def _even(frames: int, most: int) -> int:
-    """Return nearly the most frames that give calls of equal length."""
-    calls = math.ceil(frames / most)
-    for count in range(calls, calls + calls // 4 + 1):
-        if frames % count == 0:
-            return frames // count
-    return math.ceil(frames / calls)
+        calls = math.ceil(frames / min(room, frames))
+        for count in range(calls, calls + calls // 4 + 1):
+            if frames % count == 0:
+                return frames // count
+        return math.ceil(frames / calls)
 
 
 class Progress:
@@ -150,12 +128,8 @@ class Progress:
         kinds = {"tqdm": "rich", "simple": "text", "none": "silent", "auto": auto}
         self.options, self.total = options, 1
         self.meter = make_meter(kinds[options.progress_style])
-
-    @property
-    def watched(self) -> bool:
-        """Return whether progress is shown anywhere."""
         silent = type(self.meter) is Meter
-        return self.options.progress_callback is not None or not silent
+        self.watched = options.progress_callback is not None or not silent
 
     def start(self, total: int) -> None:
         """Begin."""
@@ -163,15 +137,13 @@ class Progress:
         self.meter.start(self.options.progress_desc, self.total)
 
     def show(self, done: int) -> None:
-        """Show how many of the frames are done."""
+        """Show how many of the frames are done, as f(step, total) or f(fraction)."""
         self.meter.show(done)
         callback = self.options.progress_callback
         if callback is None:
             return
-        if needed_arguments(callback) > 1:  # f(step, total), else f(fraction)
-            callback(done, self.total)
-        else:
-            callback(done / self.total)
+        several = needed_arguments(callback) > 1
+        callback(*((done, self.total) if several else (done / self.total,)))
 
 
 # Smaller batches are worked on together: they need little memory, and apart they would
@@ -267,41 +239,6 @@ class ParticleTracker:
             stack.enter_context(jax.default_device(working_device()))
             return self._run(seeds, timing, output, resume, releases, behaviors)
 
-    def estimate_runtime(
-        self,
-        n_particles: int,
-        n_timesteps: int,
-        calibration_particles: int = 1000,
-        calibration_steps: int = 10,
-    ) -> dict[str, float]:
-        """Estimate seconds and GiB of a run from a small one with the same tracker.
-
-        Compilation is reported apart, in `compile_seconds`. The trial particles lie in
-        the bounds of the field, or in the unit box where it has none.
-        """
-        if n_particles < 1 or n_timesteps < 2:
-            raise ValueError(
-                f"n_particles={n_particles}, n_timesteps={n_timesteps}: need >= 1 "
-                "and >= 2"
-            )
-        some, steps = min(calibration_particles, n_particles), max(calibration_steps, 1)
-        box = np.stack(self.field.get_spatial_bounds())
-        seeds = random_seeds(some, box if np.isfinite(box).all() else UNIT_BOX)
-        first, last = self.field.get_time_bounds()
-        span = (first, last) if math.isfinite(last - first) else (0.0, 1.0)
-        trial = lambda: self.track_particles(seeds, span, steps + 1).positions
-        timing = measure(trial, repeats=3)
-        each = timing.median / (some * steps)
-        frames = n_timesteps * self.options.frame_bytes(n_particles)
-        wide = self._dtype.itemsize // 4
-        return {
-            "estimated_runtime_seconds": each * n_particles * (n_timesteps - 1),
-            "estimated_memory_gb": wide * (frames + n_particles * STATE_BYTES) / GIB,
-            "time_per_particle_step": each,
-            "calibration_time": timing.median,
-            "compile_seconds": timing.compile_seconds,
-        }
-
     def _run(
         self,
         seeds: jax.Array,
@@ -323,8 +260,8 @@ class ParticleTracker:
         if releases is not None and len(frames) > 1:
             releases, steps, lifetime = releases.on_steps(frames, timing.substeps)
             facts["releases"] = releases.words()
-        timed = behaviors.timed(dynamics.field)
         interval = options.recording_interval
+        timed = behaviors.timed(dynamics.field)
         schedule, instant = plan_run(
             dynamics.field, timing, interval, method.tableau, dtype, steps, timed
         )
@@ -345,37 +282,35 @@ class ParticleTracker:
             if lifetime is not None:
                 particles = replace(particles, lifetime=jnp.asarray(lifetime))
             first, particles = sink.begin(opening, particles)
-            plan = ChunkPlan(
-                0, options.min_batch_size, options.oom_recovery, parts, mesh
+            progress, left = Progress(options), schedule.frames - first
+            watched = progress.watched or sink.streams
+            run = ChunkedRun(
+                *(windows, schedule, method),
+                options.frames_per_call(count, left, watched),
+                *(options.min_batch_size, options.oom_recovery, parts, mesh),
             )
-            return self._record(sink, windows, particles, schedule, method, plan, first)
+            return self._record(sink, run, particles, first, progress)
 
     def _record(
         self,
         sink: Collected | Streamed,
-        windows: SliceWindows,
+        run: ChunkedRun,
         particles: Particles,
-        schedule: Schedule,
-        method: Method,
-        plan: ChunkPlan,
         first: int,
+        progress: Progress,
     ) -> Trajectory:
         """Put every frame of the schedule from this one on into the sink."""
-        mesh, progress = plan.mesh, Progress(self.options)
-        watched = progress.watched or sink.streams
-        left = schedule.frames - first
-        frames = self.options.frames_per_call(sink.count, left, watched)
-        spread = plan.parts if mesh is None else mesh.size
-        particles = pad_slots(particles, spread * (method.tile or 1))
+        mesh, total = run.mesh, run.schedule.frames
+        spread = run.parts if mesh is None else mesh.size
+        particles = pad_slots(particles, spread * (run.method.tile or 1))
         if mesh is not None:
             particles = shard_batch(particles, mesh)
-        progress.start(schedule.frames)
-        plan = replace(plan, frames=frames)
-        for chunk in run_chunks(windows, particles, schedule, method, plan, first):
+        progress.start(total)
+        for chunk in run.chunks(particles, first):
             particles = chunk.particles
             sink.take(chunk)
             progress.show(chunk.first + chunk.frames)
-        if not schedule.frames:
+        if not total:
             progress.show(1)
         progress.meter.stop()
         return sink.trajectory(particles, self.boundary.fill)

@@ -7,13 +7,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
 
 from jaxtrace.fields.clock import Instant
 from jaxtrace.fields.streamed import StreamedField
 from jaxtrace.fields.variables import Variable
 from jaxtrace.tracking.behaviors import Behaviors
 from jaxtrace.tracking.dynamics import Dynamics, Method, sample_variables
+from jaxtrace.tracking.particles import Vectors
 from jaxtrace.tracking.release import Releases
 from jaxtrace.tracking.schedule import FLOW, Schedule
 
@@ -122,10 +122,7 @@ def _place_of(name: str) -> Callable[[Dynamics], Any]:
 
 
 def released_values(
-    windows: SliceWindows,
-    behaviors: Behaviors,
-    seeds: Float[Array, "n 3"],
-    releases: Releases,
+    windows: SliceWindows, behaviors: Behaviors, seeds: Vectors, releases: Releases
 ) -> dict[str, np.ndarray]:
     """Return variables and states of particles at their seeds, when each is released.
 

@@ -8,9 +8,8 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxrig.atomic import atomic_write
-from jaxtrace.analysis.density import KDEEstimator
+from jaxtrace.analysis.density import KDEEstimator, density_per_area, scott_bandwidth
 from jaxtrace.analysis.sph import SPHDensityEstimator
-from jaxtrace.analysis.sphere_density import density_per_area, scott_bandwidth
 from jaxtrace.bounds import PLANES, Box
 from jaxtrace.workflow.tables import Density
 

@@ -31,8 +31,7 @@ from jaxtrace.settings import GIB
 from jaxtrace.tracking import behaviors
 from jaxtrace.tracking.boundaries.base import AbstractBoundary, no_boundary
 from jaxtrace.tracking.boundaries.walls import Traced, WallBoundary
-from jaxtrace.tracking.diffusion import Diffusion
-from jaxtrace.tracking.motion import AbstractMotion, Inertial
+from jaxtrace.tracking.motion import AbstractMotion, Diffusion, Inertial
 from jaxtrace.tracking.release import release_times, repeated
 from jaxtrace.tracking.schedule import as_span
 from jaxtrace.tracking.seeding import Seeds, as_seeds, random_seeds, uniform_grid_seeds

@@ -33,7 +33,7 @@ from jaxtrace.settings import DTYPES, per_axis
 from jaxtrace.sphere import GEOMETRIES
 from jaxtrace.tracking import boundary
 from jaxtrace.tracking.behaviors import SEA_WATER
-from jaxtrace.tracking.diffusion import SCHEMES
+from jaxtrace.tracking.motion import SCHEMES
 
 Triple = tuple[Any, Any, Any]
 Box = tuple[Triple, Triple]

@@ -9,7 +9,7 @@ from jaxtrace.analysis import (
     mean_squared_displacement,
     residence_times,
 )
-from jaxtrace.analysis.mixing import close_pairs, start_separations
+from jaxtrace.analysis.statistics import close_pairs, start_separations
 from jaxtrace.trajectory import Trajectory
 from trace_records import absorbing_channel, recycling_channel, uniform
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from jaxtrace.analysis import KDEEstimator
-from jaxtrace.analysis.sphere_density import (
+from jaxtrace.analysis.density import (
     cell_areas,
     count_per_area,
     density_per_area,

@@ -17,7 +17,7 @@ from jaxtrace.io.netcdf import GridSlices
 from jaxtrace.sphere import EARTH_RADIUS, great_circle
 from jaxtrace.tracking import create_tracker
 from jaxtrace.tracking.boundaries.base import Open
-from jaxtrace.tracking.diffusion import Diffusion
+from jaxtrace.tracking.motion import Diffusion
 from jaxtrace.types import ParticleStatus
 from jaxtrace.workflow.case import read_case
 from jaxtrace.workflow.prepare import make_plan

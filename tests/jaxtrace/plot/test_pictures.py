@@ -10,7 +10,7 @@ from matplotlib.image import imread
 from jaxtrace.analysis import KDEEstimator
 from jaxtrace.fields.grid import make_grid_field
 from jaxtrace.plot import figures
-from jaxtrace.plot.figures import DPI, new_figure
+from jaxtrace.plot.figures import DPI, new_axes
 from jaxtrace.plot.inputs import choose, color_values
 from jaxtrace.plot.pictures import (
     plot_density_2d,
@@ -159,7 +159,7 @@ def test_paths_in_space(tmp_path):
 @pytest.mark.parametrize("plane", ["xy", "xyz"])
 def test_given_axes_and_arrays_are_used(plane):
     projection = "3d" if plane == "xyz" else None
-    axes = new_figure((3, 3), show=False).add_subplot(projection=projection)
+    axes = new_axes(3 if projection else 2, (3, 3))
     options = {"plane": plane, "title": "mine", "every_kth": 2}
     assert plot_trajectory(FLOW.positions, FLOW.times, ax=axes, **options) is axes
     assert axes.get_title() == "mine"
@@ -258,17 +258,15 @@ def shown(monkeypatch):
     pyplot.close("all")
 
 
-def test_without_a_window_pyplot_knows_of_no_figure():
-    figure = figures.open_axes(None, (2, 2), show=True).figure
-    figures.finish(figure.add_subplot(), None, show=True)
-    assert pyplot.get_fignums() == []
-
-
 @pytest.mark.parametrize("show", [True, False])
-def test_with_a_window_the_figure_is_shown_if_asked(shown, show):
-    figure = figures.new_figure((2, 2), show=show)
-    figures.finish(figure.add_subplot(), None, show=True)
-    assert shown == ([[figure.number]] if show else [])
+def test_a_figure_is_shown_if_asked_and_there_is_a_window(shown, show, monkeypatch):
+    with figures.picture(figsize=(2, 2), show=show) as drawn:
+        assert shown == []
+    assert shown == ([[drawn.figure.number]] if show else [])
+    pyplot.close("all")
+    monkeypatch.setattr(figures, "can_show", lambda: False)
+    with figures.picture(figsize=(2, 2), show=show):
+        assert pyplot.get_fignums() == []
 
 
 @pytest.mark.parametrize(
@@ -276,13 +274,13 @@ def test_with_a_window_the_figure_is_shown_if_asked(shown, show):
 )
 def test_the_ending_decides_the_format(tmp_path, ending, opening):
     path = tmp_path / "made" / f"a.{ending}"
-    figure = figures.new_figure((1, 1), show=False)
+    figure = figures.new_axes(2, (1, 1)).figure
     assert figures.save_figure(figure, path) == path
     assert path.read_bytes().startswith(opening)
     assert list(path.parent.iterdir()) == [path]
 
 
 def test_unknown_endings_are_refused(tmp_path):
-    figure = figures.new_figure((1, 1), show=False)
+    figure = figures.new_axes(2, (1, 1)).figure
     with pytest.raises(ValueError, match=r"'a\.xyz'.*png"):
         figures.save_figure(figure, tmp_path / "a.xyz")

@@ -1,3 +1,5 @@
+import functools
+
 import equinox as eqx
 import numpy as np
 import pytest
@@ -22,7 +24,14 @@ from trace_boundaries import (
 
 EVERY = every_boundary()
 RECYCLING = [n for n in EVERY if as_boundary(EVERY[n]).recycles]
-slots_of = eqx.filter_jit(run_slots)
+SLOTS = np.arange(6, dtype=np.int32)
+# One program for each boundary, whatever the seeds, their order and the dice.
+program = functools.cache(lambda name: compile_once(max_traces=1)(run_slots))
+
+
+def follow(name, seeds=None, slots=SLOTS, seed=0):
+    start = make_seeds(6) if seeds is None else seeds
+    return program(name)(EVERY[name], start, slots, 6, "euler", np.int32(seed))
 
 
 @pytest.mark.parametrize("name", ["reflective", "inlet uniform", "distance absorbing"])
@@ -35,24 +44,17 @@ def test_a_boundary_may_be_called_in_compiled_code(name):
 
 @pytest.mark.parametrize("name", EVERY)
 def test_one_compilation_serves_every_seeding_in_any_order(name):
-    run = compile_once(max_traces=1)(run_slots)
-    limit, seeds = EVERY[name], make_seeds(6)
-    slots = np.arange(6, dtype=np.int32)
-    whole = run(limit, seeds, slots, 6)
-    run(limit, make_seeds(6, seed=1), slots, 6)
-    other = np.array([5, 3, 4, 0, 2, 1])
-    turned = run(limit, seeds[other], slots[other], 6)
+    whole, other = follow(name), np.array([5, 3, 4, 0, 2, 1])
+    follow(name, make_seeds(6, seed=1))
+    turned = follow(name, make_seeds(6)[other], SLOTS[other])
     assert_same(turned.positions, whole.positions[:, other])
     assert_same(turned.final.status, whole.final.status[other])
 
 
 @pytest.mark.parametrize("name", ["reflective", "inlet uniform", "refilled"])
 def test_batches_do_not_change_the_paths(name):
-    limit, seeds = EVERY[name], make_seeds(6)
-    slots = np.arange(6, dtype=np.int32)
-    whole = slots_of(limit, seeds, slots, 6)
-    part = slots_of(limit, seeds[3:], slots[3:], 6)
-    assert_same(part.positions, whole.positions[:, 3:])
+    part = compile_once(run_slots)(EVERY[name], make_seeds(6)[3:], SLOTS[3:], 6)
+    assert_same(part.positions, follow(name).positions[:, 3:])
 
 
 @pytest.mark.parametrize("integrator", ["rk2", "rk4"])
@@ -66,14 +68,12 @@ def test_every_integrator_compiles_once_with_a_boundary(name, integrator):
     first = run(EVERY[name], make_seeds(6))
     run(EVERY[name], make_seeds(6, seed=1))
     # A uniform flow is integrated exactly, so every method takes the same path.
-    expected = slots_of(EVERY[name], make_seeds(6), np.arange(6, dtype=np.int32), 6)
-    np.testing.assert_allclose(first.positions[1:], expected.positions, atol=1e-5)
+    np.testing.assert_allclose(first.positions[1:], follow(name).positions, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", RECYCLING)
 def test_recycling_loses_nobody_and_counts_generations(name):
-    slots = np.arange(16, dtype=np.int32)
-    found = slots_of(EVERY[name], make_seeds(16), slots, 16)
+    found = follow(name)
     assert np.all(found.final.alive)
     assert np.all(np.isfinite(found.positions))
     generation = np.asarray(found.generation)
@@ -88,12 +88,7 @@ def test_recycling_loses_nobody_and_counts_generations(name):
 
 @pytest.mark.parametrize("name", ["inlet uniform", "refilled", "flow through"])
 def test_chance_follows_the_seed(name):
-    slots = np.arange(16, dtype=np.int32)
-    seeds = make_seeds(16)
-    first, again, other = (
-        slots_of(EVERY[name], seeds, slots, 16, "euler", seed).positions
-        for seed in (0, 0, 1)
-    )
+    first, again, other = (follow(name, seed=seed).positions for seed in (0, 0, 1))
     assert_same(first, again)
     assert np.any(np.asarray(first) != np.asarray(other))
 

@@ -10,8 +10,7 @@ from jaxrig.testing import assert_one_trace
 from jaxtrace.fields.analytic import UniformFlow
 from jaxtrace.fields.base import Field
 from jaxtrace.tracking.boundaries.box import box_boundary
-from jaxtrace.tracking.diffusion import SCHEMES, Diffusion
-from jaxtrace.tracking.motion import PassiveTracer
+from jaxtrace.tracking.motion import SCHEMES, Diffusion, PassiveTracer
 from jaxtrace.tracking.time_loop import simulate
 from trace_runs import UNIT_BOX, cloud, end, grid_of, single, still
 
@@ -117,13 +116,14 @@ def test_each_axis_has_its_own_diffusivity_and_slope():
     np.testing.assert_allclose(slope, expected, rtol=1e-6)
 
 
+@eqx.filter_jit
+def ask(walk, places, time):
+    return walk._coefficients(places, time)
+
+
 def coefficients(diffusivity, places, time=0.0) -> Any:
-    ask = eqx.filter_jit(lambda walk, x, t: walk._coefficients(x, t))
-    found = ask(
-        Diffusion(diffusivity),
-        jnp.asarray(places, np.float32),
-        jnp.asarray(time, np.float32),
-    )
+    given = (jnp.asarray(x, np.float32) for x in (places, time))
+    found = ask(Diffusion(diffusivity), *given)
     return [None if x is None else np.asarray(x) for x in found]
 
 
@@ -234,9 +234,10 @@ def test_gradient_with_respect_to_the_diffusivity():
         paths = simulate(still, np.zeros((1, 3)), [0.0, 1.0, 2.0], motion=motion)
         return paths.positions[-1, 0, 0]
 
-    value, slope = eqx.filter_jit(jax.value_and_grad(reached))(jnp.asarray(4.0))
+    both = jax.jit(jax.value_and_grad(reached))
+    value, slope = both(jnp.asarray(4.0))
     assert slope == pytest.approx(float(value) / 8, rel=1e-5)
-    assert np.isfinite(jax.jit(jax.grad(reached))(jnp.asarray(0.0)))
+    assert np.isfinite(both(jnp.asarray(0.0))[1])
 
 
 def test_the_flow_and_terms_carry_the_cloud():

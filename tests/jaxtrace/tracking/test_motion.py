@@ -9,10 +9,9 @@ from jaxtrace.fields.analytic import Rotation, UniformFlow
 from jaxtrace.integrators import METHODS, find_method
 from jaxtrace.tracking.boundaries.base import as_boundary
 from jaxtrace.tracking.boundaries.box import box_boundary
-from jaxtrace.tracking.boundaries.channel import recycling_channel
+from jaxtrace.tracking.boundaries.channel import channel_boundary
 from jaxtrace.tracking.boundaries.solids import spherical_boundary
-from jaxtrace.tracking.diffusion import Diffusion
-from jaxtrace.tracking.motion import Inertial, PassiveTracer
+from jaxtrace.tracking.motion import Diffusion, Inertial, PassiveTracer
 from jaxtrace.tracking.particles import noise_key
 from jaxtrace.tracking.step import Method, single_step
 from jaxtrace.tracking.time_loop import make_dynamics, simulate
@@ -154,14 +153,12 @@ def test_the_exponential_approach_to_a_flow_that_starts():
 
 @pytest.mark.parametrize("name", METHODS)
 def test_measured_order(name):
-    tau = 0.2
-    errors = []
-    for count in (41, 81):
-        times = np.linspace(0, 1, count)
-        found = end(
-            Rotation(2.0), [[1.0, 0, 0]], times, motion=Inertial(tau), integrator=name
-        )
-        errors.append(np.linalg.norm(found[0] - spun(tau, 2.0, 1.0)))
+    tau, steps, errors = 0.2, 80, []
+    options = {"motion": Inertial(tau), "integrator": name}
+    for longer in (2, 1):  # one program: both runs take so many steps
+        times = np.linspace(0, longer, steps + 1)
+        found = simulate(Rotation(2.0), [[1.0, 0, 0]], times, **options).positions
+        errors.append(np.linalg.norm(found[steps // longer, 0] - spun(tau, 2.0, 1.0)))
     order = np.log2(errors[0] / errors[1])
     assert order == pytest.approx(METHODS[name].order, abs=0.3)
 
@@ -245,9 +242,7 @@ def shear(positions, t):
 
 
 def test_newcomers_start_with_the_velocity_of_the_flow():
-    boundary = recycling_channel(
-        UNIT_BOX, "x", ("min", "max"), "returning", "grid", (1, 2, 2), 0
-    )
+    boundary = channel_boundary(UNIT_BOX, "x", concentrations=(1, 2, 2))
     seeds = np.array([[0.95, 0.1, 0.2], [0.05, 0.8, 0.7]])
     motion = Inertial(50.0, (0.0, 0.2, 0.0))
     paths = simulate(shear, seeds, [0.0, 0.1], motion=motion, boundary=boundary)

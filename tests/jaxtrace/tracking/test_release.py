@@ -12,7 +12,7 @@ from jaxtrace.fields.time_series import TimeSeriesField
 from jaxtrace.io.store import open_store
 from jaxtrace.tracking.behaviors import Age, History
 from jaxtrace.tracking.boundary import absorbing_boundary_factory
-from jaxtrace.tracking.diffusion import Diffusion
+from jaxtrace.tracking.motion import Diffusion
 from jaxtrace.tracking.release import repeated
 from jaxtrace.tracking.tracker import create_tracker
 from jaxtrace.types import ParticleStatus

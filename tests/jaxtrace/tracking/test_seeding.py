@@ -121,9 +121,9 @@ def test_lines():
 
 
 @pytest.mark.parametrize(("plane", "normal"), [("xy", 2), ("xz", 1), ("yz", 0)])
-def test_circles(plane, normal):
+def test_circles(double, plane, normal):
     center = np.array([1.0, 2.0, 3.0])
-    seeds = circle_seeds(center, 2.0, 8, plane, 0.5, np.float64)
+    seeds = circle_seeds(center, 2.0, 8, plane, 0.5)
     np.testing.assert_allclose(np.linalg.norm(seeds - center, axis=1), 2)
     np.testing.assert_array_equal(seeds[:, normal], center[normal])
     gaps = np.linalg.norm(seeds - np.roll(seeds, 1, axis=0), axis=1)
@@ -140,27 +140,27 @@ def test_wrong_circles():
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_spheres(scale):
+def test_spheres(double, scale):
     center = np.array([1.0, 2.0, 3.0]) * scale
-    ball = sphere_seeds(center, 2 * scale, 4000, rng_seed=3, dtype=np.float64)
+    ball = sphere_seeds(center, 2 * scale, 4000, rng_seed=3)
     radius = np.linalg.norm(ball - center, axis=1) / (2 * scale)
     assert radius.max() <= 1 + 1e-9
     np.testing.assert_allclose((radius**3).mean(), 0.5, atol=0.02)  # even in volume
-    shell = sphere_seeds(center, 2 * scale, 4000, "surface", 3, np.float64)
+    shell = sphere_seeds(center, 2 * scale, 4000, "surface", 3)
     directions = (shell - center) / (2 * scale)
     np.testing.assert_allclose(np.linalg.norm(directions, axis=1), 1)
     np.testing.assert_allclose(directions.mean(axis=0), 0, atol=0.03)
     np.testing.assert_allclose((directions**2).mean(axis=0), 1 / 3, atol=0.02)
-    again = sphere_seeds(center, 2 * scale, 4000, rng_seed=4, dtype=np.float64)
+    again = sphere_seeds(center, 2 * scale, 4000, rng_seed=4)
     assert not np.array_equal(ball, again)
     with pytest.raises(ValueError, match="uniform, surface"):
         sphere_seeds(center, 1.0, 3, "middle")
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_the_boundary_of_a_box_is_covered_evenly(scale):
+def test_the_boundary_of_a_box_is_covered_evenly(double, scale):
     bounds = BOX * scale
-    seeds = boundary_seeds(bounds, 6000, 5, np.float64)
+    seeds = boundary_seeds(bounds, 6000, 5)
     lo, hi = bounds
     on_face = np.concatenate([seeds == lo, seeds == hi], axis=1)
     assert on_face.any(axis=1).all()
@@ -181,22 +181,22 @@ def test_the_boundary_of_a_rectangle_is_its_edge():
     np.testing.assert_array_equal(boundary_seeds(point, 2), [[1] * 3] * 2)
 
 
-def test_boundaries_of_other_things():
+def test_boundaries_of_other_things(double):
     class Domain:
         def get_spatial_bounds(self):
             return BOX[0], BOX[1]
 
     np.testing.assert_array_equal(boundary_seeds(Domain(), 5), boundary_seeds(BOX, 5))
     ball = {"center": [0, 0, 0], "radius": 2.0}
-    shell = boundary_seeds(ball, 5, dtype=np.float64)
+    shell = boundary_seeds(ball, 5)
     np.testing.assert_allclose(np.linalg.norm(shell, axis=1), 2)
     with pytest.raises(ValueError, match="'center' and 'radius'"):
         boundary_seeds({"middle": 0}, 5)
 
 
-def test_clusters():
+def test_clusters(double):
     centers = np.array([[0.0, 0, 0], [10, 20, 30]])
-    seeds = gaussian_cluster_seeds(centers, [1.0, 2.0], 3000, 1, np.float64)
+    seeds = gaussian_cluster_seeds(centers, [1.0, 2.0], 3000, 1)
     clouds = seeds.reshape(2, 3000, 3)
     np.testing.assert_allclose(clouds.mean(axis=1), centers, atol=0.15)
     np.testing.assert_allclose(clouds[0].std(axis=0), 1, atol=0.05)

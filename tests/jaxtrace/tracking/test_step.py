@@ -9,8 +9,7 @@ from jaxtrace.fields.mesh import make_mesh_field
 from jaxtrace.integrators import SHORTEST, euler_step, rk2_step, rk4_step
 from jaxtrace.tracking import step as module
 from jaxtrace.tracking.boundaries.box import box_boundary
-from jaxtrace.tracking.diffusion import Diffusion
-from jaxtrace.tracking.motion import Inertial, PassiveTracer
+from jaxtrace.tracking.motion import Diffusion, Inertial, PassiveTracer
 from jaxtrace.tracking.step import Method, TimeStep, single_step
 from jaxtrace.tracking.time_loop import make_dynamics, simulate
 from jaxtrace.types import ParticleStatus
@@ -166,11 +165,11 @@ def test_the_tolerance_is_met_on_a_double_gyre(double):
     seeds, times = gyre_seeds(20), np.linspace(0, 2, 5)
     exact = end(DoubleGyre(), seeds, times, substeps=200)
     errors = []
-    for tolerance in (1e-4, 1e-7, 1e-10):
+    for tolerance in (1e-4, 1e-8):
         found = end(DoubleGyre(), seeds, times, tolerance=tolerance)
         errors.append(np.max(np.abs(found - exact)))
         assert errors[-1] < 5 * tolerance
-    assert errors[0] > 10 * errors[1] > 100 * errors[2]
+    assert errors[0] > 100 * errors[1]
 
 
 def test_long_intervals_take_more_steps(double):
@@ -181,10 +180,9 @@ def test_long_intervals_take_more_steps(double):
     np.testing.assert_allclose(one, many, atol=1e-6)
 
 
-@pytest.mark.parametrize("frames", [2, 5])
-def test_a_particle_is_alone_in_its_steps(frames):
+def test_a_particle_is_alone_in_its_steps():
     """The same bits whoever else is tracked: the others do not shorten its steps."""
-    seeds, times = single(cloud(9)), np.linspace(0, 3, frames)
+    seeds, times = single(cloud(9)), np.linspace(0, 3, 4)
     whole = np.asarray(simulate(spiral, seeds, times, tolerance=1e-5).positions)
     for i in (0, 4, 8):
         copies = np.repeat(seeds[i : i + 1], len(seeds), 0)
@@ -192,19 +190,37 @@ def test_a_particle_is_alone_in_its_steps(frames):
         np.testing.assert_array_equal(alone[:, 0], whole[:, i])
 
 
-def test_fast_neighbors_do_not_slow_a_particle_down():
+def patchwork(positions, t):
+    """A flow of several kinds, by the whole part of z; a particle meets one of them."""
+    x, y, kind = positions[:, 0], positions[:, 1], jnp.round(positions[:, 2])
+    spin = jnp.where(kind == 1, 0.1, 40.0)
+    jump = jnp.where(x > 0.5, 1e3, 1.0)
+    u = jnp.where(kind < 1, 0 * x, jnp.where(kind < 3, -spin * y, jump))
+    v = jnp.where((kind == 1) | (kind == 2), spin * x, 0 * x)
+    return jnp.stack([jnp.where(kind < 0, jnp.nan, u), v, 0 * x], 1)
+
+
+def test_every_particle_meets_the_tolerance_by_steps_of_its_own():
     """What step a particle would take next is its own affair."""
-
-    def flow(positions, t):
-        spin = jnp.where(positions[:, 2] > 0.5, 40.0, 0.1)
-        x, y = positions[:, 0], positions[:, 1]
-        return jnp.stack([-spin * y, spin * x, 0 * x], 1)
-
-    seeds = single([[1, 0, 0], [1, 0, 1]])
-    final = simulate(flow, seeds, np.linspace(0, 1, 4), tolerance=1e-5).final
-    slow, fast = np.asarray(final.next_dt)
-    assert slow == 1
-    assert SHORTEST < fast < 0.3
+    nowhere, rest, slow, fast, jump = range(5)
+    seeds = single([[0.1, 0, -1], [0.1, 0, 0], [1, 0, 1], [1, 0, 2], [0, 0, 3]])
+    found = simulate(patchwork, seeds, [0.0, 0.5, 1.0], tolerance=1e-5)
+    final, next_dt = found.final, np.asarray(found.final.next_dt)
+    assert final.alive.tolist() == [False, True, True, True, True]
+    # Nothing but NaN: it ends, and the particle is lost where it was.
+    assert final.status[nowhere] == ParticleStatus.LOST
+    assert np.array_equal(found.positions[0], seeds)
+    assert np.isnan(found.positions[1:, nowhere]).all()
+    # At rest an interval is one step.
+    assert np.array_equal(found.positions[-1, rest], seeds[rest])
+    assert next_dt[rest] == next_dt[slow] == 1
+    # Fast neighbors do not slow a particle down.
+    assert SHORTEST < next_dt[fast] < 0.3
+    for one, angle in ((slow, 0.1), (fast, 40.0)):
+        expected = [np.cos(angle), np.sin(angle), seeds[one, 2]]
+        np.testing.assert_allclose(found.positions[-1, one], expected, atol=2e-3)
+    # Where no step meets the tolerance, at a jump of the field, the shortest is taken.
+    assert found.positions[-1, jump, 0] == pytest.approx(500.5, rel=1e-3)
 
 
 def test_backward_returns(double):
@@ -224,31 +240,6 @@ def test_slices_of_a_grid_are_blended_at_each_particle_s_own_time(double):
     np.testing.assert_allclose(found, [[8 / 3, 16 / 3, 0.0]] * 2, rtol=1e-4)
 
 
-def test_at_rest_it_ends_at_once():
-    found = simulate(still, single(cloud(3)), [0.0, 1e6], tolerance=1e-8)
-    assert np.array_equal(found.positions[0], found.positions[1])
-    assert np.all(found.final.next_dt == 1)
-
-
-def test_a_field_of_nan_ends_and_particles_are_lost():
-    nowhere = lambda p, t: p * jnp.nan
-    found = simulate(nowhere, single(cloud(3)), np.linspace(0, 1, 4), tolerance=1e-6)
-    assert np.all(found.final.status == ParticleStatus.LOST)
-    assert np.array_equal(found.positions[0], single(cloud(3)))
-    assert np.isnan(found.positions[1:]).all()
-
-
-def test_some_are_lost_and_the_others_go_on():
-    def hole(positions, t):
-        bad = positions[:, :1] > 0.5
-        return jnp.where(bad, jnp.nan, 0.1) * jnp.ones_like(positions)
-
-    seeds = single([[0.1, 0.1, 0.1], [0.6, 0.2, 0.2]])
-    found = simulate(hole, seeds, [0.0, 1.0], tolerance=1e-6)
-    assert found.final.alive.tolist() == [True, False]
-    np.testing.assert_allclose(found.positions[-1, 0], 0.2, rtol=1e-5)
-
-
 def test_a_first_step_beyond_the_field_is_tried_again_shorter(double):
     """Stages of a long step leave the grid, beyond which is nothing."""
     axes = [np.linspace(-1.2, 1.2, 3)] * 2 + [np.zeros(1)]
@@ -258,16 +249,6 @@ def test_a_first_step_beyond_the_field_is_tried_again_shorter(double):
     assert found.final.alive[0]
     expected = [[np.cos(6.0), np.sin(6.0), 0.0]]
     np.testing.assert_allclose(found.positions[-1], expected, atol=1e-6)
-
-
-def test_a_jump_in_the_field_is_stepped_over():
-    """Where no step meets the tolerance the shortest is taken."""
-
-    def jump(positions, t):
-        return jnp.where(positions[:, :1] > 0.5, 1e3, 1.0) * jnp.array([[1.0, 0, 0]])
-
-    found = simulate(jump, single([[0.0, 0, 0]]), [0.0, 1.0], tolerance=1e-6)
-    assert found.positions[-1, 0, 0] == pytest.approx(500.5, rel=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,9 @@ from jaxtrace.bounds import box_bounds
 from jaxtrace.config import get_config
 from jaxtrace.fields.grid import make_grid_field
 from jaxtrace.fields.mesh import make_mesh_field
-from jaxtrace.tracking.boundaries.channel import ChannelBoundary
-from jaxtrace.tracking.boundaries.entry import GridEntry
+from jaxtrace.tracking.boundaries.channel import ChannelBoundary, GridEntry
 from jaxtrace.tracking.boundaries.walls import WallBoundary
-from jaxtrace.tracking.diffusion import Diffusion
-from jaxtrace.tracking.motion import Inertial
+from jaxtrace.tracking.motion import Diffusion, Inertial
 from jaxtrace.workflow import prepare
 from jaxtrace.workflow.case import read_case
 from trace_cases import write_slices

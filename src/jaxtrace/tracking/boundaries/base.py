@@ -19,6 +19,8 @@ from jaxtrace.fields.base import AbstractField, as_positions
 from jaxtrace.tracking.particles import (
     Draw,
     Particles,
+    Scalars,
+    Vectors,
     move,
     noise_key,
     retire,
@@ -30,22 +32,20 @@ from jaxtrace.types import ParticleStatus
 class StepContext(eqx.Module):
     """The step that has just been taken, as a boundary sees it."""
 
-    before: Float[Array, "n 3"]
+    before: Vectors
     start: Float[Array, ""]
     end: Float[Array, ""]
     draw: Draw
     field: AbstractField | None = None
 
-    def time_at(self, fraction: Float[Array, " n"]) -> Float[Array, " n"]:
+    def time_at(self, fraction: Scalars) -> Scalars:
         """Return when a particle that moved straight was so far along its step."""
         dtype = fraction.dtype
         start, end = self.start.astype(dtype), self.end.astype(dtype)
         return start + fraction * (end - start)
 
 
-def reach(
-    before: Float[Array, " n"], after: Float[Array, " n"], face: Float[Array, "*n"]
-) -> Float[Array, " n"]:
+def reach(before: Scalars, after: Scalars, face: Float[Array, "*n"]) -> Scalars:
     """Return the fraction of the way at which a face is met; 0 if it is not."""
     way = after - before
     still = way == 0
@@ -64,7 +64,7 @@ class AbstractBoundary(eqx.Module):
     def apply(self, particles: Particles, context: StepContext) -> Particles:
         """Return the particles after the rule."""
 
-    def wrap(self, positions: Float[Array, "n 3"]) -> Float[Array, "n 3"]:
+    def wrap(self, positions: Vectors) -> Vectors:
         """Map stage points into a repeating domain."""
         return positions
 
@@ -83,7 +83,7 @@ class AbstractBoundary(eqx.Module):
         """Return what stands in the record for a particle that is gone."""
         return float("nan")
 
-    def __call__(self, positions: Any) -> Float[Array, "n 3"]:
+    def __call__(self, positions: Any) -> Vectors:
         """Apply the rule to positions (N, 3); those gone become `fill`.
 
         A position that is nowhere (NaN) stays as it is.
@@ -124,7 +124,7 @@ class UserFunction(eqx.Module):
     function: Callable[[Any], Any]
     on_host: bool = eqx.field(static=True, default=False)
 
-    def __call__(self, rows: Float[Array, "n 3"], shape: tuple[int, ...]) -> Array:
+    def __call__(self, rows: Vectors, shape: tuple[int, ...]) -> Array:
         """Return its answer in this shape and in the dtype of the rows."""
         dtype = rows.dtype
         if not self.on_host:
@@ -205,7 +205,7 @@ class Composed(AbstractBoundary):
             particles = after
         return particles
 
-    def wrap(self, positions: Float[Array, "n 3"]) -> Float[Array, "n 3"]:
+    def wrap(self, positions: Vectors) -> Vectors:
         """Return stage points of every repeating axis, moved into its range."""
         for part in self.parts:
             positions = part.wrap(positions)

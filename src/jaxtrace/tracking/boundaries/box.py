@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from jaxtrace.bounds import AXES, box_bounds
 from jaxtrace.tracking.boundaries.base import AbstractBoundary, StepContext, reach
-from jaxtrace.tracking.particles import Particles, move, retire
+from jaxtrace.tracking.particles import Particles, Vectors, move, retire
 from jaxtrace.types import ParticleStatus, check_choice
 
 Rule = Literal["periodic", "reflective", "clamping", "absorbing", "open"]
@@ -56,7 +56,7 @@ class BoxBoundary(AbstractBoundary):
             particles = retire(particles, gone, ParticleStatus.ABSORBED, point, when)
         return move(particles, self._map(particles.positions, ("absorbing", "open")))
 
-    def wrap(self, positions: Float[Array, "n 3"]) -> Float[Array, "n 3"]:
+    def wrap(self, positions: Vectors) -> Vectors:
         """Return stage points of repeating axes, moved into the box."""
         if "periodic" not in self.rules:
             return positions
@@ -77,9 +77,7 @@ class BoxBoundary(AbstractBoundary):
         """Return the value the user chose for particles outside."""
         return self.outside_value
 
-    def crossing(
-        self, before: Float[Array, "n 3"], after: Float[Array, "n 3"]
-    ) -> tuple[Any, Any, Any]:
+    def crossing(self, before: Vectors, after: Vectors) -> tuple[Any, Any, Any]:
         """Return who left through an absorbing face, where on it, and how far along."""
         dtype = after.dtype
         fraction = jnp.ones(after.shape[0], dtype)

@@ -1,23 +1,194 @@
-"""Channels: a box with an inlet face, an outlet face opposite, and mirrors around."""
+"""Channels: a box with an inlet face, an outlet face opposite, and mirrors around.
 
-from collections.abc import Callable
+Newcomers start on the inlet face: on its lattice, by chance, or where a user says.
+"""
+
+import abc
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, cast
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jax.extend.random import threefry_2x32
+from jaxtyping import Array, Float, UInt32
 
 from jaxtrace.bounds import AXES, Box, axis_number, box_bounds
-from jaxtrace.tracking.boundaries.base import AbstractBoundary, StepContext, reach
-from jaxtrace.tracking.boundaries.box import mirror_axis, wrap_axis
-from jaxtrace.tracking.boundaries.entry import (
-    AbstractEntry,
-    face_entry,
-    generated_entry,
+from jaxtrace.tracking.boundaries.base import (
+    AbstractBoundary,
+    StepContext,
+    UserFunction,
+    probe,
+    reach,
 )
-from jaxtrace.tracking.particles import Particles, move, recycle, retire
+from jaxtrace.tracking.boundaries.box import mirror_axis, wrap_axis
+from jaxtrace.tracking.particles import (
+    Draw,
+    Flags,
+    Particles,
+    Scalars,
+    Vectors,
+    move,
+    recycle,
+    retire,
+)
 from jaxtrace.types import ParticleStatus, check_choice
+
+DISTRIBUTIONS = ("uniform", "random", "gaussian", "grid")
+# A width of the inlet is so many standard deviations of a gaussian entry.
+DEVIATIONS = 6
+
+
+class AbstractEntry(eqx.Module):
+    """A rule for the first positions of new particles."""
+
+    @abc.abstractmethod
+    def positions(self, leaving: Vectors, draw: Draw) -> Vectors:
+        """Return first positions, given those of the particles replaced."""
+
+
+class FaceEntry(AbstractEntry):
+    """Entry exactly on a plane, with new coordinates along the axes of its face."""
+
+    plane: Float[Array | np.ndarray, ""]
+    axis: int = eqx.field(static=True)
+
+    @abc.abstractmethod
+    def across(self, leaving: Vectors, draw: Draw) -> dict[int, Scalars]:
+        """Return coordinates by axis."""
+
+    def positions(self, leaving: Vectors, draw: Draw) -> Vectors:
+        """Return places on the face."""
+        across = self.across(leaving, draw)
+        columns = [across.get(a, leaving[:, a]) for a in range(3)]
+        columns[self.axis] = jnp.full_like(columns[self.axis], self.plane)
+        return jnp.stack(columns, 1)
+
+
+class GridEntry(FaceEntry):
+    """The nearest node of the face's lattice, so that the lattice survives."""
+
+    lattices: dict[int, Float[Array | np.ndarray, " nodes"]]
+
+    def across(self, leaving: Vectors, draw: Draw) -> dict[int, Scalars]:
+        """Return the closest of evenly spaced nodes, to the last bit."""
+        found = {}
+        for axis, lattice in self.lattices.items():
+            nodes, last = jnp.asarray(lattice, leaving.dtype), len(lattice) - 1
+            spacing = (nodes[-1] - nodes[0]) / max(last, 1)
+            spacing = jnp.where(spacing > 0, spacing, jnp.ones_like(spacing))
+            index = jnp.round((leaving[:, axis] - nodes[0]) / spacing)
+            index = jnp.clip(index, 0, last).astype(np.int32)
+            found[axis] = nodes.at[index].get(mode="clip")
+        return found
+
+
+class RandomEntry(FaceEntry):
+    """Chance on the face: even, or normal about its middle and clipped to it."""
+
+    lo: Float[Array | np.ndarray, "3"]
+    hi: Float[Array | np.ndarray, "3"]
+    salt: UInt32[Array | np.ndarray, "2"]
+    face: tuple[int, ...] = eqx.field(static=True)
+    gaussian: bool = eqx.field(static=True)
+
+    def across(self, leaving: Vectors, draw: Draw) -> dict[int, Scalars]:
+        """Return a draw along each axis of the face."""
+        dtype, found = leaving.dtype, {}
+        numbers = salted(draw, self.salt).uniform(0, dtype)
+        for column, axis in enumerate(self.face):
+            lo, hi = (jnp.asarray(e[axis], dtype) for e in (self.lo, self.hi))
+            share = numbers[:, column]
+            if self.gaussian:
+                normal = 2**0.5 * jax.lax.erf_inv(2 * share - 1)
+                share = 0.5 + normal / DEVIATIONS
+            found[axis] = jnp.clip(lo + share * (hi - lo), lo, hi)
+        return found
+
+
+class GeneratedEntry(AbstractEntry):
+    """Positions that a user's function makes of uniform numbers.
+
+    `generator(numbers)` gets an array (N, 3) of numbers in [0, 1), one row per slot,
+    and answers N positions (N, 3). The numbers follow from the seed, the slot and the
+    step, so results do not depend on batches or devices.
+    """
+
+    generator: UserFunction
+    salt: UInt32[Array | np.ndarray, "2"]
+
+    def positions(self, leaving: Vectors, draw: Draw) -> Vectors:
+        """Return what the generator answers."""
+        dtype, dice = leaving.dtype, salted(draw, self.salt)
+        parts = [dice.uniform(0, dtype), dice.uniform(1, dtype)[:, :1]]
+        return self.generator(jnp.concatenate(parts, 1), leaving.shape)
+
+
+def generated_entry(generator: Callable[[Any], Any], seed: int) -> GeneratedEntry:
+    """Wrap a function as an entry; one that needs NumPy runs on the host."""
+    rule = "it is called with uniform numbers (N, 3) and returns positions (N, 3)"
+    try:
+        function, shape = probe(generator)
+    except TypeError as error:
+        raise TypeError(f"inlet_particle_generator failed: {rule}") from error
+    if shape != (2, 3):
+        raise ValueError(
+            f"inlet_particle_generator returned shape {shape} for 2 particles: {rule}"
+        )
+    return GeneratedEntry(function, make_salt(seed))
+
+
+def make_salt(seed: int) -> UInt32[np.ndarray, "2"]:
+    """Return the words of a boundary's seed."""
+    if not 0 <= seed < 2**64:
+        raise ValueError(f"seed {seed}: give a whole number from 0 to 2**64 - 1")
+    return np.array([seed >> 32, seed & 0xFFFFFFFF], np.uint32)
+
+
+def salted(draw: Draw, salt: Any) -> Draw:
+    """Return the run's noise, mixed with the boundary's own seed."""
+    key = threefry_2x32(draw.key, jnp.asarray(salt))
+    return Draw(key, draw.slots, draw.step)
+
+
+MakeEntry = Callable[[Box, int, bool], AbstractEntry]  # of box, axis and direction
+
+
+def face_entry(distribution: str, concentrations: Any, seed: int) -> MakeEntry:
+    """Return what makes entry on an inlet face, by lattice or by chance."""
+    check_choice("inlet_distribution", distribution, DISTRIBUTIONS)
+
+    def make(box: Box, axis: int, forward: bool) -> AbstractEntry:
+        plane = np.asarray(box.lo[axis] if forward else box.hi[axis])
+        face = tuple(a for a in range(3) if a != axis and box.active[a])
+        if distribution == "grid":
+            counts = lattice_counts(concentrations, face).items()
+            nodes = {a: np.linspace(box.lo[a], box.hi[a], n) for a, n in counts}
+            return GridEntry(plane, axis, nodes)
+        gaussian = distribution == "gaussian"
+        return RandomEntry(plane, axis, box.lo, box.hi, make_salt(seed), face, gaussian)
+
+    return make
+
+
+def lattice_counts(concentrations: Any, face: tuple[int, ...]) -> dict[int, int]:
+    """Return how many lattice nodes lie along each axis of the inlet face."""
+    names = ", ".join(repr(AXES[axis]) for axis in face)
+    remedy = f"give counts per axis for {names}, as in {{'x': 60, 'y': 50, 'z': 15}}"
+    if concentrations is None:
+        raise ValueError(f"inlet_distribution 'grid' needs concentrations: {remedy}")
+    if not isinstance(concentrations, Mapping):
+        concentrations = dict(zip(AXES, concentrations, strict=False))
+    counts = {}
+    for axis in face:
+        count = concentrations.get(AXES[axis])
+        if count is None or int(count) != count or count < 1:
+            found = f"{AXES[axis]}: {count!r}"
+            raise ValueError(f"concentrations have {found}: {remedy}")
+        counts[axis] = int(count)
+    return counts
+
 
 Rule = Literal["absorbing", "reflective", "periodic", "returning", "recycling"]
 
@@ -72,7 +243,7 @@ class ChannelBoundary(AbstractBoundary):
         fresh = exits | backs if self.inlet == "absorbing" else exits
         return recycle(particles, fresh, self.entry.positions(folded, context.draw))
 
-    def wrap(self, positions: Float[Array, "n 3"]) -> Float[Array, "n 3"]:
+    def wrap(self, positions: Vectors) -> Vectors:
         """Return stage points beyond repeating ends, moved into the channel."""
         if "periodic" not in (self.inlet, self.outlet):
             return positions
@@ -98,7 +269,7 @@ class ChannelBoundary(AbstractBoundary):
         lo, hi = (jnp.asarray(e[self.axis], dtype) for e in (self.lo, self.hi))
         return _Ends(lo, hi, *((lo, hi) if self.forward else (hi, lo)))
 
-    def _beyond(self, x: Array, ends: _Ends, *, outlet: bool) -> Bool[Array, " n"]:
+    def _beyond(self, x: Array, ends: _Ends, *, outlet: bool) -> Flags:
         return x > ends.hi if outlet == self.forward else x < ends.lo
 
     def _rules(self) -> tuple[Rule, Rule]:
@@ -126,7 +297,7 @@ class ChannelBoundary(AbstractBoundary):
             x = jnp.where(x >= ends.hi, moved, x)
         return x
 
-    def _fold(self, positions: Array, along: Array) -> Float[Array, "n 3"]:
+    def _fold(self, positions: Array, along: Array) -> Vectors:
         """Return positions with the other axes mirrored and the flow axis as given."""
         columns = [positions[:, axis] for axis in range(3)]
         for axis in self.mirrors:
@@ -204,7 +375,7 @@ def make_channel(
     planes: tuple[Any, Any],
     inlet: Rule,
     outlet: Rule,
-    entry: Callable[[Box, int, bool], AbstractEntry] | None = None,
+    entry: MakeEntry | None = None,
 ) -> ChannelBoundary:
     """Return a channel between two planes with rules at its ends.
 
@@ -224,17 +395,6 @@ def direction(flow_direction: str) -> tuple[str, str]:
     ends = {"positive": ("min", "max"), "negative": ("max", "min")}
     check_choice("flow_direction", flow_direction, ends)
     return ends[flow_direction]
-
-
-def recycling_channel(
-    bounds: Any, flow_axis: Any, planes: tuple[Any, Any], inlet: Rule, *lattice: Any
-) -> ChannelBoundary:
-    """Return a channel whose outlet frees slots for newcomers.
-
-    `lattice` is the distribution, the concentrations and the seed of `face_entry`.
-    """
-    entry = lambda *channel: face_entry(*channel, *lattice)
-    return make_channel(bounds, flow_axis, planes, inlet, "recycling", entry)
 
 
 def channel_boundary(
@@ -261,8 +421,9 @@ def channel_boundary(
     check_choice("outlet", outlet, OUTLETS)
     planes = direction(flow_direction)
     if (inlet, outlet) == ("continuous", "absorbing"):
-        lattice = (inlet_distribution, concentrations, seed)
-        return recycling_channel(bounds, flow_axis, planes, INLETS[inlet], *lattice)
+        entry = face_entry(inlet_distribution, concentrations, seed)
+        ends = INLETS[inlet], cast(Rule, "recycling")
+        return make_channel(bounds, flow_axis, planes, *ends, entry)
     return make_channel(bounds, flow_axis, planes, INLETS[inlet], cast(Rule, outlet))
 
 
@@ -296,8 +457,8 @@ def continuous_inlet_boundary_factory(
         inlet if inlet_position is None else inlet_position,
         outlet if outlet_position is None else outlet_position,
     )
-    lattice = (inlet_distribution, concentrations, seed)
-    return recycling_channel(bounds, flow_axis, planes, "returning", *lattice)
+    entry = face_entry(inlet_distribution, concentrations, seed)
+    return make_channel(bounds, flow_axis, planes, "returning", "recycling", entry)
 
 
 def inlet_outlet_boundary_factory(
@@ -328,7 +489,5 @@ def flow_through_boundary_factory(
     seed: int = 0,
 ) -> ChannelBoundary:
     """Return a channel whose exits re-enter at the inlet; backflow mirrors."""
-    planes = direction(flow_direction)
-    return recycling_channel(
-        bounds, flow_axis, planes, "reflective", "uniform", None, seed
-    )
+    planes, entry = direction(flow_direction), face_entry("uniform", None, seed)
+    return make_channel(bounds, flow_axis, planes, "reflective", "recycling", entry)

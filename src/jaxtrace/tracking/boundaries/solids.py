@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 from jaxtrace.bounds import AXES, axis_number
 from jaxtrace.fields.box_tree import select
@@ -19,7 +19,7 @@ from jaxtrace.tracking.boundaries.base import (
     reach,
 )
 from jaxtrace.tracking.boundaries.box import BoxBoundary, box_boundary, mirror_axis
-from jaxtrace.tracking.particles import Particles, move, retire
+from jaxtrace.tracking.particles import Flags, Particles, Scalars, Vectors, move, retire
 from jaxtrace.types import ParticleStatus, check_choice
 
 Condition = Literal["reflective", "absorbing", "clamping"]
@@ -57,9 +57,7 @@ class RoundBoundary(AbstractBoundary):
             columns[axis] = fold(columns[axis], lo, hi)
         return move(particles, jnp.stack(columns, 1))
 
-    def crossing(
-        self, before: Float[Array, "n 3"], after: Float[Array, "n 3"]
-    ) -> tuple[Any, Any, Any]:
+    def crossing(self, before: Vectors, after: Vectors) -> tuple[Any, Any, Any]:
         """Return who left, where on the surface, and how far along the straight way."""
         gone = self._distance(after) > jnp.asarray(self.radius, after.dtype)
         fraction = jnp.where(gone, self._reach_round(before, after), 1)
@@ -80,12 +78,12 @@ class RoundBoundary(AbstractBoundary):
         half = jnp.asarray(self.half, dtype)
         return {axis: (center - half, center + half)}
 
-    def _offsets(self, positions: Array) -> list[Float[Array, " n"]]:
+    def _offsets(self, positions: Array) -> list[Scalars]:
         """Return coordinates along the round axes, from the center."""
         center = jnp.asarray(self.center, positions.dtype)
         return [positions[:, axis] - center[axis] for axis in self.axes]
 
-    def _distance(self, positions: Array) -> Float[Array, " n"]:
+    def _distance(self, positions: Array) -> Scalars:
         """Return distances from the center or the axis."""
         offsets = self._offsets(positions)
         square = _inner(offsets, offsets)
@@ -94,7 +92,7 @@ class RoundBoundary(AbstractBoundary):
         root = jnp.sqrt(jnp.where(at, jnp.ones_like(square), square))
         return jnp.where(at, square, root)
 
-    def _shrink(self, positions: Array) -> tuple[Bool[Array, " n"], Array]:
+    def _shrink(self, positions: Array) -> tuple[Flags, Array]:
         """Return who is outside, and the factor that takes their offsets inside."""
         dtype = positions.dtype
         distance, radius = self._distance(positions), jnp.asarray(self.radius, dtype)
@@ -107,7 +105,7 @@ class RoundBoundary(AbstractBoundary):
             kept = jnp.clip(mirror_axis(distance, -radius, radius), -surface, surface)
         return out, kept / jnp.where(out, distance, jnp.ones_like(distance))
 
-    def _reach_round(self, before: Array, after: Array) -> Float[Array, " n"]:
+    def _reach_round(self, before: Array, after: Array) -> Scalars:
         """Return how far along the way the round surface is met; 0 from outside it.
 
         The outer root f of |start + f way| = 1, in units of the radius and in the form
@@ -232,7 +230,7 @@ class DistanceBoundary(AbstractBoundary):
         moved = self._send_back(particles.positions, there)
         return move(inner, jnp.where(out[:, None], moved, inner.positions))
 
-    def wrap(self, positions: Float[Array, "n 3"]) -> Float[Array, "n 3"]:
+    def wrap(self, positions: Vectors) -> Vectors:
         """Return stage points of repeating axes, moved into the box."""
         return self.box.wrap(positions)
 
@@ -241,13 +239,11 @@ class DistanceBoundary(AbstractBoundary):
         """Return the widths of the repeating axes."""
         return self.box.period
 
-    def distance(self, positions: Float[Array, "n 3"]) -> Float[Array, " n"]:
+    def distance(self, positions: Vectors) -> Scalars:
         """Return the signed distances the function answers."""
         return self.function(positions, positions.shape[:1])
 
-    def crossing(
-        self, before: Float[Array, "n 3"], after: Float[Array, "n 3"]
-    ) -> tuple[Float[Array, "n 3"], Float[Array, " n"]]:
+    def crossing(self, before: Vectors, after: Vectors) -> tuple[Vectors, Scalars]:
         """Return the last point inside on the straight way, and how far along it is."""
 
         def halve(_: Any, ends: tuple[Array, Array]) -> tuple[Array, Array]:

@@ -10,13 +10,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array
 
 from jaxtrace.fields.base import AbstractField
 from jaxtrace.fields.locate import Crossing
 from jaxtrace.sphere import TURN
 from jaxtrace.tracking.boundaries.base import AbstractBoundary, StepContext
-from jaxtrace.tracking.particles import Particles, move, retire
+from jaxtrace.tracking.particles import Flags, Particles, Vectors, move, retire
 from jaxtrace.types import ParticleStatus, check_choice
 
 Condition = Literal["reflect", "slide", "stick", "absorb"]
@@ -36,9 +36,9 @@ class Traced(Protocol):
 class _Course(NamedTuple):
     """What is left of each particle's way, and whether it is still to be looked at."""
 
-    start: Float[Array, "n 3"]
-    end: Float[Array, "n 3"]
-    pending: Bool[Array, " n"]
+    start: Vectors
+    end: Vectors
+    pending: Flags
     cell_hint: Any
 
 
@@ -79,10 +79,7 @@ class WallBoundary(AbstractBoundary):
     def _meet(self, field: Traced, course: _Course) -> _Course:
         """Turn those who meet a wall; most steps meet none, which costs one look."""
         return jax.lax.cond(
-            jnp.any(course.pending),
-            lambda c: self._turn(field, c),
-            lambda c: c,
-            course,
+            jnp.any(course.pending), lambda c: self._turn(field, c), lambda c: c, course
         )
 
     def _turn(self, field: Traced, course: _Course) -> _Course:
@@ -122,7 +119,7 @@ def _stick(field: Traced, particles: Particles, context: StepContext) -> Particl
     return replace(held, status=status, cell_hint=crossing.cell_hint)
 
 
-def _inside(crossing: Crossing, end: Float[Array, "n 3"]) -> Float[Array, "n 3"]:
+def _inside(crossing: Crossing, end: Vectors) -> Vectors:
     """Return crossing points, moved inside by a few roundings."""
     size = jnp.maximum(jnp.abs(crossing.point), jnp.abs(end - crossing.point))
     size = jax.lax.stop_gradient(size)
@@ -139,7 +136,7 @@ def wall_boundary(condition: str = "reflect") -> WallBoundary:
 CHECKED = 0.5  # of a step: land wider than half of it is noticed
 HALVINGS = 16  # of a step, to find where a mirror stands
 
-Positions = Float[Array, "n 3"]
+Positions = Vectors
 
 
 def reach_shore(
@@ -175,18 +172,14 @@ def reach_shore(
 
 def _is_land(
     field: AbstractField, positions: Positions, cell_hint: Any = None
-) -> Bool[Array, " n"]:
+) -> Flags:
     found = field.on_land(positions, cell_hint)
     assert found is not None  # asked only of fields with land
     return found
 
 
 def _beach(
-    particles: Particles,
-    land: Bool[Array, " n"],
-    before: Positions,
-    where: Positions,
-    end: Array,
+    particles: Particles, land: Flags, before: Positions, where: Positions, end: Array
 ) -> Particles:
     code = jnp.asarray(ParticleStatus.BEACHED, np.int8)
     there = particles.status == code

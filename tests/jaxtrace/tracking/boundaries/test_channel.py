@@ -1,5 +1,6 @@
 import itertools
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,12 +12,10 @@ from jaxtrace.tracking.boundaries.channel import (
     INLETS,
     OUTLETS,
     SETBACK,
-    channel_boundary,
-    channel_ends,
-)
-from jaxtrace.tracking.boundaries.entry import (
     GridEntry,
     RandomEntry,
+    channel_boundary,
+    channel_ends,
     generated_entry,
     lattice_counts,
     make_salt,
@@ -170,6 +169,11 @@ LO, HI = np.array([0.0, -1.0, 2.0]), np.array([4.0, 3.0, 2.5])
 POINTS = jnp.asarray(np.random.default_rng(0).uniform(LO, HI, (2000, 3)), np.float32)
 
 
+@eqx.filter_jit
+def enter(entry, leaving, draw):
+    return entry.positions(leaving, draw)
+
+
 def make_draw(count=2000, step=0, seed=0):
     slots = jnp.arange(count, dtype=np.int32)
     return Draw(noise_key(seed), slots, jnp.asarray(step, np.int32))
@@ -185,13 +189,13 @@ def test_a_lattice_stays_a_lattice_to_the_last_bit():
     entry = GridEntry(np.asarray(LO[0]), 0, {1: nodes})
     seeds = np.full((13, 3), 2.2, np.float32)
     seeds[:, 1] = nodes
-    found = np.asarray(entry.positions(jnp.asarray(seeds), make_draw(13)))
+    found = np.asarray(enter(entry, jnp.asarray(seeds), make_draw(13)))
     np.testing.assert_array_equal(found[:, 1:], seeds[:, 1:])
     np.testing.assert_array_equal(found[:, 0], 0)
 
 
 def test_even_chance_covers_the_face():
-    found = np.asarray(make_random().positions(POINTS, make_draw()))
+    found = np.asarray(enter(make_random(), POINTS, make_draw()))
     np.testing.assert_array_equal(found[:, 0], 0)
     for axis in (1, 2):
         share = (found[:, axis] - LO[axis]) / (HI[axis] - LO[axis])
@@ -201,7 +205,7 @@ def test_even_chance_covers_the_face():
 
 def test_gaussian_chance_has_a_sixth_of_the_width():
     entry = make_random(gaussian=True)
-    found = np.asarray(entry.positions(POINTS, make_draw()))
+    found = np.asarray(enter(entry, POINTS, make_draw()))
     assert np.all((found >= LO) & (found <= HI))
     for axis in (1, 2):
         width = HI[axis] - LO[axis]
@@ -214,7 +218,7 @@ def test_gaussian_chance_has_a_sixth_of_the_width():
 
 def test_seeds_of_run_and_boundary_both_count():
     numbers = [
-        np.asarray(make_random(seed=a).positions(POINTS, make_draw(seed=b, step=c)))
+        np.asarray(enter(make_random(seed=a), POINTS, make_draw(seed=b, step=c)))
         for a, b, c in [(0, 0, 0), (0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]
     ]
     np.testing.assert_array_equal(numbers[0], numbers[1])
@@ -224,12 +228,12 @@ def test_seeds_of_run_and_boundary_both_count():
 
 def test_generators_get_uniform_numbers_of_their_slots():
     entry = generated_entry(lambda numbers: 2 * numbers, 0)
-    found = np.asarray(entry.positions(POINTS, make_draw()))
+    found = np.asarray(enter(entry, POINTS, make_draw()))
     assert found.shape == (2000, 3)
     for column in found.T:
         assert stats.kstest(column / 2, "uniform").pvalue > 1e-3
     assert np.abs(np.corrcoef(found.T) - np.eye(3)).max() < 0.08
-    some = entry.positions(POINTS[:10], make_draw(10))
+    some = enter(entry, POINTS[:10], make_draw(10))
     np.testing.assert_array_equal(some, found[:10])
 
 
@@ -243,9 +247,8 @@ def test_generators_of_numpy_run_on_the_host():
     compiled = generated_entry(
         lambda n: jnp.concatenate([0 * n[:, :1] + 0.25, n[:, 1:]], 1), 0
     )
-    run = jax.jit(lambda x: entry.positions(x, make_draw(5)))
-    expected = compiled.positions(POINTS[:5], make_draw(5))
-    np.testing.assert_array_equal(run(POINTS[:5]), expected)
+    expected = enter(compiled, POINTS[:5], make_draw(5))
+    np.testing.assert_array_equal(enter(entry, POINTS[:5], make_draw(5)), expected)
 
 
 def test_generators_that_answer_otherwise_are_refused():

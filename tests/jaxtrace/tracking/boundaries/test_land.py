@@ -1,5 +1,7 @@
 """Land: rules at the shore, and how the flow slips along it."""
 
+from dataclasses import replace
+
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
@@ -8,11 +10,12 @@ import pytest
 from jaxtrace.fields.coast import let_slip
 from jaxtrace.fields.grid import make_grid_field
 from jaxtrace.sphere import EARTH_RADIUS
-from jaxtrace.tracking.diffusion import Diffusion
+from jaxtrace.tracking.boundaries.walls import reach_shore
+from jaxtrace.tracking.motion import Diffusion
+from jaxtrace.tracking.particles import seed_particles
 from jaxtrace.tracking.time_loop import simulate
 from jaxtrace.types import ParticleStatus
 
-DEGREE = np.pi * EARTH_RADIUS / 180
 LON, LAT = np.arange(21.0), np.arange(-10.0, 11.0)
 AXES = (LON, LAT, np.zeros(1))
 X, Y = (axis[..., None] for axis in np.meshgrid(LON, LAT, indexing="ij"))
@@ -66,11 +69,12 @@ def test_a_staircase_coast(rule):
 
 
 def push(field, seed, way):
-    """Take a step of so many degrees by a behavior alone."""
-    meters = jnp.asarray([*np.multiply(way, DEGREE), 0.0], jnp.float32)
-    move = lambda state, here, t, dt, key: (state, meters[None])
-    found = simulate(field, [[*seed, 0.0]], [0.0, 1.0], behave=move, integrator="euler")
-    return np.asarray(found.positions[-1, 0, :2]), found.final
+    """Take a step of so many degrees, and what the shore makes of it."""
+    before = jnp.asarray([[*seed, 0.0]], np.float32)
+    after = before + np.array([[*way, 0.0]], np.float32)
+    particles = replace(seed_particles(before), positions=after)
+    final = eqx.filter_jit(reach_shore)(field, particles, before, jnp.ones(()))
+    return np.asarray(final.positions[0, :2]), final
 
 
 def test_mirrors_slides_and_spits():

@@ -3,7 +3,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jaxtrace.tracking.boundaries.solids import (
@@ -20,6 +20,7 @@ CONDITIONS = ["reflective", "absorbing", "clamping"]
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e4])
+@settings(max_examples=20)  # of 16 points each
 @given(seed=st.integers(0, 1000))
 def test_a_ball_mirrors_along_the_radius(dtype, scale, seed):
     rng = np.random.default_rng(seed)
