@@ -18,7 +18,6 @@ from acbo.mechanisms import (
     TANH,
     UNIFORM,
     WAVE_LENGTH,
-    ConstantMechanism,
     Features,
     Formula,
     SoftMechanism,
@@ -244,7 +243,7 @@ def test_numbers_are_leaves_and_functions_are_not(key):
 
 def test_constant_and_soft(key):
     made = create_linear_mechanism(["p"], {"p": 3.0}, noise_scale=0)
-    assert float(ConstantMechanism(jnp.asarray(7.0))(PARENTS, key)) == 7.0
+    assert float(create_root_mechanism(7.0, 0.0)(PARENTS, key)) == 7.0
     soft = SoftMechanism(made, jnp.asarray(0.5), jnp.asarray(2.0))
     assert float(soft(PARENTS, key)) == 12.5
 

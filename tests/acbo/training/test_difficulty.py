@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from acbo.named.model import create_linear_scm, get_parents
-from acbo.named.samples import sample_from_scm
-from acbo.named.tables import samples_to_avici_data
+from acbo.named.samples import sample_from_scm, samples_to_avici_data
 from acbo.training import difficulty
 from acbo.training.difficulty import (
     DIFFICULTIES,
