@@ -148,6 +148,16 @@ def encode_names(
     return found
 
 
+def _as_tensors(observational_data: Any) -> np.ndarray:
+    data = np.asarray(observational_data, np.float32)
+    if data.ndim != 4 or data.shape[-1] != CHANNELS:
+        raise ValueError(
+            f"observational_data has shape {data.shape}: it is [batch, rows, "
+            f"variables, {CHANNELS}]"
+        )
+    return data
+
+
 def encode_batch(
     parent_sets: Sequence[ParentSets],
     variable_orders: Sequence[Sequence[str]],
@@ -163,12 +173,7 @@ def encode_batch(
     Rows that do not flag their target are padding. Nothing that stands in the padding
     reaches the arrays.
     """
-    data = np.asarray(observational_data, np.float32)
-    if data.ndim != 4 or data.shape[-1] != CHANNELS:
-        raise ValueError(
-            f"observational_data has shape {data.shape}: it is [batch, rows, "
-            f"variables, {CHANNELS}]"
-        )
+    data = _as_tensors(observational_data)
     probs = np.asarray(expert_probs, np.float32)
     rows, columns, room = data.shape[1], data.shape[2], probs.shape[1]
     if padded:
@@ -211,13 +216,14 @@ def encode_named(
 
     Takes what `encode_batch` takes.
     """
-    data, groups = np.asarray(observational_data, np.float32), {}
+    data, groups = _as_tensors(observational_data), {}
     probs, accuracies = (np.asarray(each, np.float32) for each in labels)
     every = zip(variable_orders, target_variables, parent_sets, strict=True)
     for i, (order, target, sets) in enumerate(every):
         rows = np.flatnonzero(data[i, :, list(order).index(target), TARGET] > FLAG)
         # Empty sets after the first one are padding.
-        names = Names(tuple(order), target, tuple(dict.fromkeys(sets)))
+        kept = (one for k, one in enumerate(sets) if one or one not in sets[:k])
+        names = Names(tuple(order), target, tuple(kept))
         groups.setdefault((names, tuple(rows.tolist())), []).append(i)
     found = []
     for (names, rows), chosen in groups.items():
