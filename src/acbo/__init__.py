@@ -38,15 +38,15 @@ if TYPE_CHECKING:
         create_soft_intervention,
         sample_from_scm,
         sample_with_intervention,
+        samples_to_arrays,
+        samples_to_avici_data,
+        samples_to_avici_format,
     )
     from acbo.named.tables import (
         DataTable,
         Experiments,
         frame_to_table,
         read_csv,
-        samples_to_arrays,
-        samples_to_avici_data,
-        samples_to_avici_format,
         table_to_frame,
         write_csv,
     )

@@ -69,12 +69,27 @@ def _one_hot(index: Int[Array, ""], d: int) -> Bool[Array, " d"]:
 
 
 def _attach(
-    key: PRNGKeyArray, adjacency: Bool[Array, "d d"], allowed: Bool[Array, "d d"]
-) -> Bool[Array, "d d"]:
+    key: PRNGKeyArray,
+    edges: Bool[Array, "d d"],
+    ordered: Bool[Array, "d d"],
+    target: Int[Array, ""],
+) -> RandomGraph:
     """Give one cause to each variable that has no edge at all, the target apart."""
-    alone = ~(adjacency.any(axis=0) | adjacency.any(axis=1))
-    count = alone.astype(jnp.int32)
-    return adjacency | _choose(key, allowed.T, count).T
+    own = _one_hot(target, edges.shape[0])
+    alone = ~(edges.any(axis=0) | edges.any(axis=1))
+    added = _choose(key, (ordered & ~own[None, :]).T, alone.astype(jnp.int32)).T
+    return RandomGraph(edges | added, own)
+
+
+def _causes_of(
+    key: PRNGKeyArray,
+    target: Int[Array, ""],
+    count: Int[Array, ""],
+    ordered: Bool[Array, "d d"],
+) -> Bool[Array, "d d"]:
+    """Draw edges into the target from at most `count` variables before it."""
+    causes = _choose(key, ordered[:, target], count)
+    return causes[:, None] & _one_hot(target, ordered.shape[0])[None, :]
 
 
 def chain(key: PRNGKeyArray, size: Size, d: int) -> RandomGraph:
@@ -117,10 +132,8 @@ def collider(key: PRNGKeyArray, size: Size, d: int) -> RandomGraph:
     place, many, causes, rest = jax.random.split(key, 4)
     target = jax.random.randint(place, (), 1, jnp.maximum(size, 2))
     count = jax.random.randint(many, (), 1, 4)
-    into = _choose(causes, ordered[:, target], count)
-    edges = into[:, None] & _one_hot(target, d)[None, :]
-    allowed = ordered & ~_one_hot(target, d)[None, :]
-    return RandomGraph(_attach(rest, edges, allowed), _one_hot(target, d))
+    edges = _causes_of(causes, target, count, ordered)
+    return _attach(rest, edges, ordered, target)
 
 
 def mixed(key: PRNGKeyArray, size: Size, d: int) -> RandomGraph:
@@ -129,15 +142,12 @@ def mixed(key: PRNGKeyArray, size: Size, d: int) -> RandomGraph:
     place, many, causes, length, rest = jax.random.split(key, 5)
     target = jax.random.randint(place, (), jnp.minimum(2, size - 1), size)
     count = jax.random.randint(many, (), 1, 3)
-    into = _choose(causes, ordered[:, target], count)
-    edges = into[:, None] & _one_hot(target, d)[None, :]
+    edges = _causes_of(causes, target, count, ordered)
     links = jax.random.randint(length, (), 2, 4)
     places = jnp.arange(d)
     following = places[:, None] + 1 == places[None, :]
     within = (places[None, :] <= target) & (places[:, None] >= target - links)
-    edges = edges | (following & within & ordered)
-    allowed = ordered & ~_one_hot(target, d)[None, :]
-    return RandomGraph(_attach(rest, edges, allowed), _one_hot(target, d))
+    return _attach(rest, edges | (following & within & ordered), ordered, target)
 
 
 def _erdos_renyi(edges_per_variable: float, most: int = 3) -> Family:
@@ -289,21 +299,13 @@ def parent_set_ranks(d: int, max_parents: int) -> np.ndarray:
     return ranks
 
 
-@functools.lru_cache(maxsize=64)
-def rank_membership(d: int, max_parents: int) -> np.ndarray:
-    """Return which of the other variables, by rank, each set holds: [K, d - 1]."""
-    ranks = parent_set_ranks(d, max_parents)
-    held = (ranks[:, :, None] == np.arange(d - 1)).any(axis=1)
-    held.setflags(write=False)
-    return held
-
-
 @functools.lru_cache(maxsize=256)
 def parent_set_membership(d: int, max_parents: int, target: int) -> np.ndarray:
     """Return which of d columns each parent set of column `target` holds: [K, d]."""
     if not 0 <= target < d:
         raise ValueError(f"target={target} is not one of the columns 0 to {d - 1}")
-    held = np.insert(rank_membership(d, max_parents), target, False, axis=1)
+    ranks = parent_set_ranks(d, max_parents)[:, :, None]
+    held = np.insert((ranks == np.arange(d - 1)).any(axis=1), target, False, axis=1)
     held.setflags(write=False)
     return held
 

@@ -49,34 +49,44 @@ class Features(eqx.Module):
         return self.intercept[j] + self.outer[j] @ units
 
 
-def widen_units(features: Features, units: int) -> Features:
-    """Make room for `units` units per variable; those added have no effect."""
+def with_equal_units(features: Sequence[Features]) -> list[Features]:
+    """Give all the most units that one has; those added have no effect."""
+    most = max(each.bias.shape[1] for each in features)
 
     def pad(leaf: Array) -> Array:
-        extra = [(0, 0)] * leaf.ndim
-        extra[1] = (0, units - leaf.shape[1])
+        if leaf.ndim == 1:  # the intercepts
+            return leaf
+        extra = [
+            (0, most - leaf.shape[1] if axis == 1 else 0) for axis in range(leaf.ndim)
+        ]
         return jnp.pad(leaf, extra)
 
-    f = features
-    return Features(
-        pad(f.inner), pad(f.bias), pad(f.outer), pad(f.activation), f.intercept
-    )
+    return [jax.tree.map(pad, each) for each in features]
+
+
+Draw = Callable[[PRNGKeyArray, Float[Array, "d d"]], Features]
 
 
 def _make(
-    inner: Float[Array, "d h d"],
-    bias: Float[Array, "d h"],
-    outer: Float[Array, "d h"],
-    activation: Int[Array, "d h"],
+    inner: Array, bias: Array | float, outer: Array, kinds: list[int]
 ) -> Features:
-    return Features(inner, bias, outer, activation, jnp.zeros(inner.shape[0]))
+    """Return the features of units of these kinds, which every variable has."""
+    shape = inner.shape[:2]
+    full = lambda x: jnp.broadcast_to(jnp.asarray(x), shape)
+    units = full(bias), full(outer), full(jnp.array(kinds)[None])
+    return Features(inner, *units, jnp.zeros(shape[0]))
+
+
+def _between(key: PRNGKeyArray, ends: tuple[float, float], *shape: int) -> Array:
+    return jax.random.uniform(key, shape, minval=ends[0], maxval=ends[1])
+
+
+def _phases(key: PRNGKeyArray, *shape: int) -> Array:
+    return jax.random.uniform(key, shape, maxval=float(2 * np.pi))
 
 
 def _linear(key: PRNGKeyArray, weight: Float[Array, "d d"]) -> Features:
-    d = weight.shape[0]
-    kind = jnp.full((d, 1), IDENTITY)
-    zero, one = jnp.zeros((d, 1)), jnp.ones((d, 1))
-    return _make(weight.T[:, None, :], zero, one, kind)
+    return _make(weight.T[:, None, :], 0.0, jnp.ones((1, 1)), [IDENTITY])
 
 
 def _quadratic(key: PRNGKeyArray, weight: Float[Array, "d d"]) -> Features:
@@ -85,18 +95,16 @@ def _quadratic(key: PRNGKeyArray, weight: Float[Array, "d d"]) -> Features:
     turn, size = jax.random.split(key)
     bent = weight.T / 2 * jax.random.rademacher(turn, (d, d), weight.dtype)
     inner = jnp.stack([weight.T, bent], axis=1)
-    bend = jax.random.uniform(size, (d,), minval=-1.0, maxval=1.0) / 2
-    outer = jnp.stack([jnp.ones(d), bend], axis=1)
-    kind = jnp.broadcast_to(jnp.array([IDENTITY, SQUARE]), (d, 2))
-    return _make(inner, jnp.zeros((d, 2)), outer, kind)
+    outer = jnp.stack([jnp.ones(d), _between(size, (-1.0, 1.0), d) / 2], axis=1)
+    return _make(inner, 0.0, outer, [IDENTITY, SQUARE])
 
 
 def _tanh(key: PRNGKeyArray, weight: Float[Array, "d d"]) -> Features:
     d = weight.shape[0]
     scale, shift = jax.random.split(key)
-    outer = jax.random.uniform(scale, (d, 1), minval=1.0, maxval=4.0)
     bias = jax.random.normal(shift, (d, 1)) / 2
-    return _make(weight.T[:, None, :], bias, outer, jnp.full((d, 1), TANH))
+    outer = _between(scale, (1.0, 4.0), d, 1)
+    return _make(weight.T[:, None, :], bias, outer, [TANH])
 
 
 def _mlp(key: PRNGKeyArray, weight: Float[Array, "d d"]) -> Features:
@@ -106,7 +114,7 @@ def _mlp(key: PRNGKeyArray, weight: Float[Array, "d d"]) -> Features:
     inner = weight.T[:, None, :] * jax.random.normal(turn, (d, h, d))
     bias = jax.random.normal(shift, (d, h))
     outer = jax.random.normal(last, (d, h)) * float(2.0 / np.sqrt(h))
-    return _make(inner, bias, outer, jnp.full((d, h), TANH))
+    return _make(inner, bias, outer, [TANH] * h)
 
 
 def _rff(key: PRNGKeyArray, weight: Float[Array, "d d"]) -> Features:
@@ -115,18 +123,13 @@ def _rff(key: PRNGKeyArray, weight: Float[Array, "d d"]) -> Features:
     """
     d, h = weight.shape[0], FOURIER_UNITS
     turn, shift, last, long, high = jax.random.split(key, 5)
-    length = jax.random.uniform(
-        long, (d, 1, 1), minval=LENGTH_SCALE[0], maxval=LENGTH_SCALE[1]
-    )
+    length = _between(long, LENGTH_SCALE, d, 1, 1)
     cause = (weight.T != 0)[:, None, :]
     inner = jnp.where(cause, jax.random.normal(turn, (d, h, d)) / length, 0.0)
-    bias = jax.random.uniform(shift, (d, h), maxval=float(2 * np.pi))
-    scale = jax.random.uniform(
-        high, (d, 1), minval=OUTPUT_SCALE[0], maxval=OUTPUT_SCALE[1]
-    )
+    scale = _between(high, OUTPUT_SCALE, d, 1)
     # sqrt(2 / h) makes the variance of h cosines with random phases that of the kernel.
     outer = jax.random.normal(last, (d, h)) * scale * float(np.sqrt(2.0 / h))
-    return _make(inner, bias, outer, jnp.full((d, h), COSINE))
+    return _make(inner, _phases(shift, d, h), outer, [COSINE] * h)
 
 
 def _wave(key: PRNGKeyArray, weight: Float[Array, "d d"]) -> Features:
@@ -136,20 +139,18 @@ def _wave(key: PRNGKeyArray, weight: Float[Array, "d d"]) -> Features:
     cause = (weight.T != 0)[:, None, :]
     way = jnp.where(cause, jax.random.normal(turn, (d, h, d)), 0.0)
     way = way / jnp.maximum(jnp.linalg.norm(way, axis=-1, keepdims=True), 1e-6)
-    low, top = float(np.log(WAVE_LENGTH[0])), float(np.log(WAVE_LENGTH[1]))
-    length = jnp.exp(jax.random.uniform(long, (d, h, 1), minval=low, maxval=top))
+    low, top = np.log(WAVE_LENGTH).tolist()
+    length = jnp.exp(_between(long, (low, top), d, h, 1))
     inner = jnp.concatenate([weight.T[:, None], way * (2 * np.pi) / length], axis=1)
-    bias = jax.random.uniform(shift, (d, h), maxval=float(2 * np.pi))
-    bias = jnp.concatenate([jnp.zeros((d, 1)), bias], axis=1)
+    bias = jnp.concatenate([jnp.zeros((d, 1)), _phases(shift, d, h)], axis=1)
     tilt = jax.random.uniform(slope, (d, 1))
     outer = jnp.concatenate([tilt, 2 * jax.random.normal(high, (d, h))], axis=1)
-    kind = jnp.broadcast_to(jnp.array([IDENTITY] + [COSINE] * h), (d, h + 1))
-    return _make(inner, bias, outer, kind)
+    return _make(inner, bias, outer, [IDENTITY] + [COSINE] * h)
 
 
 # A new kind is one function (key, weight) -> Features and one line here; `weight[i, j]`
 # is 0 unless i causes j.
-MECHANISMS: dict[str, Callable[[PRNGKeyArray, Float[Array, "d d"]], Features]] = {
+MECHANISMS: dict[str, Draw] = {
     "linear": _linear,
     "quadratic": _quadratic,
     "tanh": _tanh,
@@ -168,9 +169,7 @@ def draw_features(
     """Draw mechanisms of one of the kinds; variables without a cause stay at 0."""
     pick, draw = jax.random.split(key)
     weight = jnp.where(adjacency, weight, 0.0)
-    made = [MECHANISMS[kind](draw, weight) for kind in kinds]
-    units = max(features.bias.shape[-1] for features in made)
-    made = [widen_units(features, units) for features in made]
+    made = with_equal_units([MECHANISMS[kind](draw, weight) for kind in kinds])
     which = jax.random.randint(pick, (), 0, len(kinds))
     features = jax.tree.map(lambda *each: jnp.stack(each)[which], *made)
     caused = adjacency.any(axis=0)
@@ -246,16 +245,6 @@ class FeatureMechanism(eqx.Module):
         return mean + self.noise_scale * jax.random.normal(key)
 
 
-class ConstantMechanism(eqx.Module):
-    """Always the same value: what a perfect intervention leaves of a mechanism."""
-
-    value: Float[Array, "*batch"]
-
-    def __call__(self, parents: Values, key: PRNGKeyArray) -> Float[Array, ""]:
-        """Return the constant."""
-        return self.value
-
-
 class SoftMechanism(eqx.Module):
     """Another mechanism scaled and moved: what a soft intervention makes of it."""
 
@@ -320,17 +309,15 @@ def create_linear_mechanism(
                 f"output_bounds ({low}, {high}) are empty: give low <= high"
             )
         bounds = jnp.asarray([low, high], dtype=float)
-    return LinearMechanism(
-        tuple(parents),
-        _weights(parents, coefficients),
-        _scalar(as_float(intercept, "intercept")),
-        _scalar(_check_scale(noise_scale)),
-        bounds,
-    )
+    base = jnp.asarray(as_float(intercept, "intercept"), dtype=float)
+    weights, scale = _weights(parents, coefficients), _noise_scale(noise_scale)
+    return LinearMechanism(tuple(parents), weights, base, scale, bounds)
 
 
 def create_root_mechanism(mean: Any = 0.0, noise_scale: Any = 1.0) -> LinearMechanism:
-    """Return a variable without causes: mean + noise_scale * N(0, 1)."""
+    """Return a variable without causes: mean + noise_scale * N(0, 1); without noise it
+    is a constant, as after a perfect intervention.
+    """
     return create_linear_mechanism((), {}, as_float(mean, "mean"), noise_scale)
 
 
@@ -355,9 +342,7 @@ def create_mechanism(
     weight = jnp.zeros((d, d)).at[:-1, -1].set(_weights(parents, coefficients))
     adjacency = weight != 0
     features = _draw_features(jax.random.key(seed), (kind,), adjacency, weight)
-    return FeatureMechanism(
-        tuple(parents), features, _scalar(_check_scale(noise_scale))
-    )
+    return FeatureMechanism(tuple(parents), features, _noise_scale(noise_scale))
 
 
 def plain_number(value: Any) -> float:
@@ -391,12 +376,8 @@ def _weights(
     return jnp.asarray(weights, dtype=float)
 
 
-def _check_scale(noise_scale: Any) -> float:
-    scale = as_float(noise_scale, "noise_scale")
+def _noise_scale(given: Any) -> Float[Array, ""]:
+    scale = as_float(given, "noise_scale")
     if scale < 0:
         raise ValueError(f"noise_scale is {scale}: give 0 (no noise) or more")
-    return scale
-
-
-def _scalar(value: float) -> Float[Array, ""]:
-    return jnp.asarray(value, dtype=float)
+    return jnp.asarray(scale, dtype=float)

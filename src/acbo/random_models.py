@@ -4,8 +4,8 @@ A data set has observational rows, then rows in which one variable was set, neve
 target.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any
 
@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from acbo.graphs import RandomGraph, family_named
 from acbo.history import History
-from acbo.mechanisms import MECHANISMS, NOISE_KINDS, draw_features, widen_units
+from acbo.mechanisms import MECHANISMS, NOISE_KINDS, draw_features, with_equal_units
 from acbo.scm import SCM, no_intervention, sample_each, sample_rows, set_variables
 from acbo.types import check_known
 from jaxrig.settings import Checked, Count, Fraction, Reader, flag, wrong
@@ -82,17 +82,25 @@ def draw_ranges(
     return low * scale, high * scale
 
 
+def _choose_one(
+    key: PRNGKeyArray, kinds: Sequence[Any], made: Mapping[Any, Any]
+) -> Any:
+    """Return what was made of one of the kinds; one given twice is twice as likely.
+
+    All are drawn and one is kept: under vmap a switch computes all branches too.
+    """
+    places = jnp.array([list(made).index(kind) for kind in kinds])
+    which = places[jax.random.randint(key, (), 0, len(kinds))]
+    return jax.tree.map(lambda *each: jnp.stack(each)[which], *made.values())
+
+
 def draw_graph(
     key: PRNGKeyArray, families: tuple[str, ...], size: Int[Array, ""], d: int
 ) -> RandomGraph:
     """Draw a graph of one of the families, its places in causal order."""
     pick, draw = jax.random.split(key)
-    # Every family is drawn and one kept: under vmap a switch computes all branches too.
-    kinds = tuple(dict.fromkeys(families))  # a name given twice is drawn twice as often
-    drawn = [family_named(name)(draw, size, d) for name in kinds]
-    share = jnp.array([kinds.index(name) for name in families])
-    which = share[jax.random.randint(pick, (), 0, len(families))]
-    return jax.tree.map(lambda *each: jnp.stack(each)[which], *drawn)
+    drawn = {n: family_named(n)(draw, size, d) for n in dict.fromkeys(families)}
+    return _choose_one(pick, families, drawn)
 
 
 def _draw_noise_scale(
@@ -225,14 +233,9 @@ def draw_model(
         if each.families not in graphs:
             graphs[each.families] = draw_graph(kind, each.families, count, d)
     made = [random_scm(draw, each, count, d, graphs[each.families]) for each in kinds]
-    units = max(scm.features.bias.shape[-1] for scm in made)
-    widen = lambda scm: eqx.tree_at(
-        lambda model: model.features, scm, widen_units(scm.features, units)
-    )
-    made = [widen(scm) for scm in made]
-    share = jnp.array([kinds.index(each) for each in scms])
-    which = share[jax.random.randint(kind, (), 0, len(scms))]
-    return jax.tree.map(lambda *each: jnp.stack(each)[which], *made)
+    wide = with_equal_units([scm.features for scm in made])
+    made = [replace(scm, features=f) for scm, f in zip(made, wide, strict=True)]
+    return _choose_one(kind, scms, dict(zip(kinds, made, strict=True)))
 
 
 def _choose_values(
@@ -303,19 +306,7 @@ def draw_dataset(key: PRNGKeyArray, config: DataConfig) -> Dataset:
     """Draw one data set; map it over keys."""
     model, rows, clip = jax.random.split(key, 3)
     scm = draw_model(model, config.scms, config.sizes, config.variables)
-    seen = draw_rows(
-        rows,
-        scm,
-        config.rows,
-        config.observational,
-        config.interventional,
-        jax.random.bernoulli(clip, config.clipped),
-    )
-    return Dataset(
-        seen.values,
-        seen.intervened,
-        seen.row_mask,
-        scm.mask,
-        scm.target,
-        scm.adjacency,
-    )
+    counts = config.rows, config.observational, config.interventional
+    bounded = jax.random.bernoulli(clip, config.clipped)
+    seen = draw_rows(rows, scm, *counts, bounded)
+    return Dataset(*seen.rows, scm.mask, scm.target, scm.adjacency)

@@ -18,7 +18,6 @@ from acbo.mechanisms import (
     TANH,
     UNIFORM,
     WAVE_LENGTH,
-    ConstantMechanism,
     Features,
     Formula,
     SoftMechanism,
@@ -118,12 +117,9 @@ def curves(everything, rows) -> dict[str, np.ndarray]:
     return {kind: everything[1][row] for kind, row in rows.items()}
 
 
-def test_a_variable_without_causes_stays_at_zero(curves):
+def test_only_causes_are_looked_at_and_without_any_the_value_is_zero(made, curves):
     for values in curves.values():
         np.testing.assert_array_equal(values[..., [0, 3]], 0.0)
-
-
-def test_only_causes_are_looked_at(made):
     for features in made.values():
         seen = (np.asarray(features.inner) != 0).any(axis=2)  # [draw, child, cause]
         np.testing.assert_array_equal(seen, np.broadcast_to(ADJACENCY.T, seen.shape))
@@ -196,11 +192,8 @@ def test_mean_variance_and_fourth_moment(drawn, kind):
     assert (x**4).mean() == pytest.approx(fourth, rel=0.15)
 
 
-def test_uniform_noise_is_bounded(drawn):
+def test_uniform_noise_is_bounded_and_variables_draw_apart(drawn):
     assert abs(drawn[:, UNIFORM]).max() <= np.sqrt(3) + 1e-6
-
-
-def test_variables_draw_apart(drawn):
     correlation = np.corrcoef(drawn.T) - np.eye(4)
     assert abs(correlation).max() < 4 / np.sqrt(ROWS)
 
@@ -244,7 +237,7 @@ def test_numbers_are_leaves_and_functions_are_not(key):
 
 def test_constant_and_soft(key):
     made = create_linear_mechanism(["p"], {"p": 3.0}, noise_scale=0)
-    assert float(ConstantMechanism(jnp.asarray(7.0))(PARENTS, key)) == 7.0
+    assert float(create_root_mechanism(7.0, 0.0)(PARENTS, key)) == 7.0
     soft = SoftMechanism(made, jnp.asarray(0.5), jnp.asarray(2.0))
     assert float(soft(PARENTS, key)) == 12.5
 

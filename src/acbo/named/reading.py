@@ -4,7 +4,6 @@ Nothing is left out in silence. What each column was taken for, and which rows c
 be used, is told in the `notes` of the table.
 """
 
-import difflib
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -16,14 +15,14 @@ from acbo.named.tables import (
     MISSING,
     TARGETS_COLUMN,
     DataTable,
+    find_name,
+    plain_name,
     read_frame,
-    read_softness,
-    split_targets,
+    read_targets,
     target_flags,
     write_targets,
 )
 from acbo.types import import_extra
-from jaxrig.settings import nearest
 
 # Headers under which people write what was set. Columns under the second group are
 # read so only if their cells name columns: "treatment" may as well be a category.
@@ -40,10 +39,6 @@ POSSIBLE = (
     "manipulated",
     "changed",
     "varied",
-)
-NOTHING = (
-    *("", "none", "no", "nothing", "-", "control", "baseline", "natural", "0"),
-    *("obs", "observed", "observation", "observational", "false"),
 )
 # Whole numbers under the first names are identifiers if all differ; under the others,
 # which may be quantities too, if they count the rows.
@@ -169,29 +164,6 @@ def _open(
     return frame, sets, wanted, notes
 
 
-def find_name(name: str, known: Sequence[str], what: str = "variable") -> str:
-    """Return the column meant by a name: itself, or the only one that differs from it
-    in case, spaces or the unit in brackets.
-
-    >>> find_name("yield", ["Temp (K)", "Yield (%)"])
-    'Yield (%)'
-    """
-    if name in known:
-        return name
-    close = [each for each in known if _plain(each) == _plain(name)]
-    if len(close) != 1:
-        # The nearest without units: a short name is far from one with them.
-        like = difflib.get_close_matches(_plain(name), map(_plain, known), n=1)
-        meant = next((each for each in known if _plain(each) in like), name)
-        raise ValueError(f"{what} {name!r} is not known; {nearest(meant, known)}")
-    return close[0]
-
-
-def _plain(name: str) -> str:
-    bare = re.sub(r"\([^)]*\)|\[[^\]]*\]", "", name) or name
-    return re.sub(r"[\s_-]+", "_", bare.strip()).casefold()
-
-
 def _as_frame(data: Any) -> tuple[Any, list[str]]:
     pandas = import_extra("pandas", "tables")
     notes: list[str] = []
@@ -225,7 +197,7 @@ def _as_frame(data: Any) -> tuple[Any, list[str]]:
             notes.append(f"{name!r} is another column {first!r} of the file")
     empty = [name for name in frame.columns if frame[name].isna().all()]
     # A column of interventions is empty while nothing was set yet.
-    empty = [name for name in empty if _plain(name) not in CERTAIN]
+    empty = [name for name in empty if plain_name(name) not in CERTAIN]
     if empty:
         notes.append(f"{_names(empty)} was left out: the column is empty")
     return frame.drop(columns=empty).dropna(how="all"), notes
@@ -238,18 +210,18 @@ def _names(names: Sequence[str]) -> str:
 def _interventions(frame: Any, notes: list[str]) -> tuple[list[dict[str, bool]], str]:
     """Return the names set in each row (True: softly), and the column that tells."""
     columns = list(frame.columns)
-    for name in sorted(columns, key=lambda each: _plain(each) not in CERTAIN):
+    for name in sorted(columns, key=lambda each: plain_name(each) not in CERTAIN):
         others = [each for each in columns if each != name]
-        if _plain(name) in CERTAIN:
+        if plain_name(name) in CERTAIN:
             sets = [
-                _targets_in(cell, others, f"row {row}: intervention target")
+                read_targets(cell, others, f"row {row}: intervention target")
                 for row, cell in enumerate(frame[name].tolist(), 1)
             ]
         else:
             sets = _sets_if_names(frame[name].tolist(), others)
             if sets is None:
                 continue
-            if _plain(name) not in POSSIBLE:
+            if plain_name(name) not in POSSIBLE:
                 raise ValueError(
                     f"the cells of column {name!r} are names of other columns: if it "
                     f"tells what was set, did you mean {TARGETS_COLUMN!r} as its name? "
@@ -261,29 +233,6 @@ def _interventions(frame: Any, notes: list[str]) -> tuple[list[dict[str, bool]],
     return [{}] * len(frame), ""
 
 
-def _targets_in(cell: Any, names: Sequence[str], what: str) -> dict[str, bool]:
-    """Return the columns named in a cell such as `dose`, `dose=2; soft:heat` or a list,
-    and whether softly.
-    """
-    found = {}
-    for word in split_targets(cell, names, r"[,;+&|]|\band\b"):
-        if word not in names and word.casefold() in NOTHING:
-            continue
-        bare = re.sub(r"^do\s*\((.*)\)$", r"\1", word)
-        bare, soft = read_softness(bare, names)
-        if bare not in names:
-            bare = bare.split("=")[0].strip()
-        if bare.casefold() in ("1", "true", "yes") and bare not in names:
-            raise ValueError(
-                f"{what} is {word!r}, which says that something was set, but not what: "
-                "write the names of the variables into this column"
-            )
-        column = find_name(bare, names, what)
-        # What was set follows no cause, whatever else was done to it.
-        found[column] = soft and found.get(column, True)
-    return found
-
-
 def _sets_if_names(
     cells: Sequence[Any], names: Sequence[str]
 ) -> list[dict[str, bool]] | None:
@@ -291,7 +240,7 @@ def _sets_if_names(
     if not any(isinstance(cell, str | list | tuple | set) for cell in cells):
         return None
     try:
-        sets = [_targets_in(cell, names, "") for cell in cells]
+        sets = [read_targets(cell, names, "") for cell in cells]
     except ValueError:  # a cell is something else
         return None
     return sets if any(sets) else None
@@ -371,7 +320,7 @@ def _read_column(column: Any, name: str) -> Column:
 def _is_identifier(
     name: str, numbers: np.ndarray, words: Sequence[str], cells: Any
 ) -> bool:
-    plain = _plain(name)
+    plain = plain_name(name)
     usual = plain in IDENTIFIERS or plain.endswith("_id") or plain.startswith("unnamed")
     if words:
         return (

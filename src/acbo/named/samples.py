@@ -1,10 +1,11 @@
-"""Rows of data by name, the interventions behind them, and drawing both from a model.
+"""Rows of data by name, the interventions behind them, drawing both from a model, and
+samples as arrays.
 
 The noise of a row depends on the seed, the row and the variable's name alone, so a row
 drawn with and without an intervention differs by the effect of the intervention.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any
@@ -12,12 +13,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Bool, Float
 
-from acbo.mechanisms import ConstantMechanism, plain_number, soften
+from acbo.mechanisms import create_root_mechanism, plain_number, soften
 from acbo.named.model import NamedSCM
-from acbo.named.names import FrozenMap, check_known
+from acbo.named.names import FrozenMap, check_known, check_names
 from acbo.scm import Intervention, sample_rows
-from acbo.types import as_float
+from acbo.types import CHANNELS, INTERVENED, TARGET, VALUE, as_float
 from jaxrig.compile_guard import compile_once
 from jaxrig.static_arguments import freeze
 
@@ -179,15 +181,11 @@ def apply_intervention(scm: NamedSCM, spec: InterventionSpec) -> NamedSCM:
     A perfect intervention turns its targets into constants; a soft one scales what
     their mechanisms give, and shifts it.
     """
+    values, given = _allowed_values(scm, spec), scm.mechanisms
     if spec.type == PERFECT:
-        values = check_values(scm, spec.values)
-        make = lambda name: ConstantMechanism(jnp.asarray(values[name]))
+        changed = {n: create_root_mechanism(value, 0.0) for n, value in values.items()}
     else:
-        make = lambda name: soften(
-            scm.mechanisms[name], spec.values[name], spec.scale[name]
-        )
-    for name in spec.targets:
-        check_settable(scm, name)
+        changed = {n: soften(given[n], values[n], spec.scale[n]) for n in values}
     notes = scm.metadata | {
         "intervention_applied": True,
         "intervention_type": spec.type,
@@ -196,28 +194,33 @@ def apply_intervention(scm: NamedSCM, spec: InterventionSpec) -> NamedSCM:
     }
     if spec.type == SOFT:
         notes["intervention_scale"] = dict(spec.scale)
-    mechanisms = scm.mechanisms | {name: make(name) for name in spec.values}
-    return replace(scm, mechanisms=mechanisms, notes=freeze(notes))
+    return replace(scm, mechanisms=given | changed, notes=freeze(notes))
 
 
-def as_array(scm: NamedSCM, spec: InterventionSpec | None) -> Intervention:
-    """Return an intervention (None: nothing is done) as the model's columns.
+def _allowed_values(scm: NamedSCM, spec: InterventionSpec) -> dict[str, float]:
+    """Return the numbers of an intervention that the model allows.
 
     Shifts and factors have no range: a range is of values that are set.
     """
+    if spec.type == PERFECT:
+        return check_values(scm, spec.values)
+    for name in spec.targets:
+        check_settable(scm, name)
+    return dict(spec.values)
+
+
+def as_array(scm: NamedSCM, spec: InterventionSpec | None) -> Intervention:
+    """Return an intervention (None: nothing is done) as the model's columns."""
     d = len(scm.names)
     mask, values = np.zeros(d, bool), np.zeros(d)
     shift, scale = np.zeros(d), np.ones(d)
     if spec is not None:
-        for name in spec.targets:
-            check_settable(scm, name)
-        places = [scm.names.index(name) for name in spec.values]
-        if spec.type == PERFECT:
-            mask[places] = True
-            values[places] = list(check_values(scm, spec.values).values())
-        else:
-            shift[places] = list(spec.values.values())
-            scale[places] = [spec.scale[name] for name in spec.values]
+        for name, value in _allowed_values(scm, spec).items():
+            place = scm.names.index(name)
+            if spec.type == PERFECT:
+                mask[place], values[place] = True, value
+            else:
+                shift[place], scale[place] = value, spec.scale[name]
     rows = (jnp.asarray(row, dtype=float) for row in (values, shift, scale))
     return Intervention(jnp.asarray(mask), *rows)
 
@@ -258,3 +261,81 @@ def _draw(
     # Of what is set the value asked for, not its single precision.
     exact = dict(spec.values) if spec.type == PERFECT else {}
     return [create_sample(v | exact, spec.type, spec.targets) for v in found]
+
+
+def samples_to_arrays(
+    samples: Sequence[Sample], variable_order: Sequence[str] | None = None
+) -> tuple[Float[Array, "n d"], Bool[Array, "n d"]]:
+    """Return `values[n, d]` and `intervened[n, d]` of samples (names: sorted); cells
+    that were changed softly count as intervened.
+    """
+    _, values, flags = _stack_samples(samples, variable_order)
+    return jnp.asarray(values, dtype=float), jnp.asarray(flags)
+
+
+STANDARDIZATIONS = ("default", "count", "none")
+COUNT_OFFSET = 1e-8  # added before the logarithm, so that a count of 0 has one
+
+
+def samples_to_avici_format(
+    samples: Sequence[Sample],
+    variable_order: Sequence[str] | None = None,
+    target_variable: str | None = None,
+    standardize: bool = True,
+    standardization_type: str = "default",
+) -> Float[Array, "n d 3"]:
+    """Return value, intervened flag and target flag of each cell, the input of AVICI.
+
+    Columns default to sorted names. Values are standardized by the mean and population
+    standard deviation of all rows ("default"), of their logarithms ("count"), or not
+    at all ("none").
+    """
+    names, values, flags = _stack_samples(samples, variable_order)
+    kind = standardization_type if standardize else "none"
+    tensor = np.zeros((*values.shape, CHANNELS))
+    tensor[..., VALUE] = _standardize(values, kind)
+    tensor[..., INTERVENED] = flags
+    if target_variable is not None:
+        check_known(target_variable, names)
+        tensor[:, names.index(target_variable), TARGET] = 1.0
+    return jnp.asarray(tensor, dtype=float)
+
+
+def samples_to_avici_data(
+    samples: Sequence[Sample],
+    variable_order: Sequence[str] | None = None,
+    target_variable: str | None = None,
+) -> Float[Array, "n d 3"]:
+    """Return `samples_to_avici_format` with its defaults."""
+    return samples_to_avici_format(samples, variable_order, target_variable)
+
+
+def _stack_samples(
+    samples: Sequence[Sample], variable_order: Sequence[str] | None
+) -> tuple[tuple[str, ...], Float[np.ndarray, "n d"], Bool[np.ndarray, "n d"]]:
+    """Return column names, values in double precision, and which cells were set."""
+    if not samples:
+        raise ValueError("no samples: give at least one")
+    order = sorted(samples[0].values) if variable_order is None else variable_order
+    names = check_names(tuple(order))
+    for number, sample in enumerate(samples, 1):
+        missing = [name for name in names if name not in sample.values]
+        if missing:
+            raise ValueError(f"sample {number} has no value of {missing[0]!r}")
+        for target in sample.intervention_targets:
+            check_known(target, names)
+    values = [[sample.values[name] for name in names] for sample in samples]
+    flags = [[name in each.intervention_targets for name in names] for each in samples]
+    return names, np.asarray(values, dtype=np.float64), np.array(flags)
+
+
+def _standardize(values: Float[np.ndarray, "n d"], kind: str) -> np.ndarray:
+    check_known(kind, STANDARDIZATIONS, "standardization_type")
+    if kind == "none":
+        return values
+    if kind == "count":
+        if (values < 0).any():
+            raise ValueError(f"a count of {values.min():g}: counts are 0 or more")
+        values = np.log(values + COUNT_OFFSET)
+    std = values.std(0)
+    return (values - values.mean(0)) / np.where(std == 0, 1.0, std)

@@ -1,5 +1,5 @@
-"""Tables of data: pandas frames and CSV files, lists of samples, and the rows seen so
-far in an optimization.
+"""Tables of data: pandas frames and CSV files, and the rows seen so far in an
+optimization.
 
 A frame's column `intervention_targets` holds, for each row, the names that were set:
 text with commas or semicolons between names, or a list or set; empty means
@@ -7,6 +7,7 @@ observational. `soft:dose` means that dose was shifted or scaled and kept its ca
 """
 
 import codecs
+import difflib
 import io
 import os
 import re
@@ -15,24 +16,15 @@ from dataclasses import InitVar, dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Bool, Float
 
 from acbo.mechanisms import plain_numbers
 from acbo.named.names import FrozenMap, check_known, check_names
-from acbo.named.samples import Sample
-from acbo.types import (
-    CHANNELS,
-    INTERVENED,
-    TARGET,
-    VALUE,
-    check_direction,
-    import_extra,
-    lower_is_better,
-)
+from acbo.types import check_direction, import_extra, lower_is_better
 from jaxrig.atomic import write_file
 from jaxrig.notebook import Shown
+from jaxrig.settings import nearest
 
 TARGETS_COLUMN = "intervention_targets"
 
@@ -90,7 +82,10 @@ def frame_to_table(
     flags = soft = np.zeros(values.shape, bool)
     if TARGETS_COLUMN in frame.columns:
         cells = frame[TARGETS_COLUMN].tolist()
-        sets = [_parse(cell, order, row) for row, cell in enumerate(cells, 1)]
+        sets = [
+            read_targets(cell, order, f"row {row}: intervention target")
+            for row, cell in enumerate(cells, 1)
+        ]
         for row, found in enumerate(sets, 1):
             if target in found:
                 raise ValueError(
@@ -231,23 +226,75 @@ def _numbers(column: Any, name: str) -> Float[np.ndarray, " n"]:
     return numbers
 
 
-def _parse(cell: Any, names: Sequence[str], row: int) -> dict[str, bool]:
-    """Return the names in one cell, and whether softly; ValueError for one that is not
-    a column.
+# What stands for nothing in a cell of targets.
+NOTHING = (
+    *("", "none", "no", "nothing", "-", "control", "baseline", "natural", "0"),
+    *("obs", "observed", "observation", "observational", "false"),
+)
+
+
+def read_targets(cell: Any, names: Sequence[str], what: str) -> dict[str, bool]:
+    """Return the columns named in a cell such as `dose`, `dose=2; soft:heat` or a list,
+    and whether softly; ValueError, naming `what`, for one that is not a column.
     """
-    words = [read_softness(word, names) for word in split_targets(cell, names)]
-    found = {name: (name, False) not in words for name, _ in words}
-    for name in sorted(found, key=str):
-        check_known(name, names, f"row {row}: intervention target")
+    found = {}
+    for word in _split_targets(cell, names):
+        if word not in names and str(word).casefold() in NOTHING:
+            continue
+        bare = re.sub(r"^do\s*\((.*)\)$", r"\1", str(word))
+        marked = None if bare in names else re.match(r"\s*soft\s*:\s*", bare, re.I)
+        bare = bare[marked.end() :] if marked else bare
+        if bare not in names:
+            bare = bare.split("=")[0].strip()
+        if bare.casefold() in ("1", "true", "yes") and bare not in names:
+            raise ValueError(
+                f"{what} is {word!r}, which says that something was set, but not what: "
+                "write the names of the variables into this column"
+            )
+        column = find_name(bare, names, what)
+        # What was set follows no cause, whatever else was done to it.
+        found[column] = bool(marked) and found.get(column, True)
     return found
 
 
-def read_softness(word: Any, names: Sequence[str]) -> tuple[Any, bool]:
-    """Return a word without the mark of a soft intervention, and whether it had it."""
-    marked = re.match(r"\s*soft\s*:\s*", word, re.I) if isinstance(word, str) else None
-    if marked is None or word in names:
-        return word, False
-    return word[marked.end() :], True
+def _split_targets(cell: Any, names: Sequence[str]) -> list[Any]:
+    """Return the words of one cell: text, a list or set, or nothing (None, NaN, "")."""
+    empty = cell is None or cell is import_extra("pandas", "tables").NA
+    if empty or (isinstance(cell, float) and np.isnan(cell)):
+        return []
+    if not isinstance(cell, str):
+        # A list, or a column of bare numbers, whose names are text.
+        return list(cell) if isinstance(cell, Iterable) else [f"{cell:g}"]
+    if cell in names:
+        return [cell]
+    words = []
+    for part in map(str.strip, re.split("[,;]", cell)):  # what we write ourselves
+        words += [part] if part in names else re.split(r"[+&|]|\band\b", part)
+    return [word.strip() for word in words if word.strip()]
+
+
+def find_name(name: str, known: Sequence[str], what: str = "variable") -> str:
+    """Return the column meant by a name: itself, or the only one that differs from it
+    in case, spaces or the unit in brackets.
+
+    >>> find_name("yield", ["Temp (K)", "Yield (%)"])
+    'Yield (%)'
+    """
+    if name in known:
+        return name
+    close = [each for each in known if plain_name(each) == plain_name(name)]
+    if len(close) != 1:
+        # The nearest without units: a short name is far from one with them.
+        like = difflib.get_close_matches(plain_name(name), map(plain_name, known), n=1)
+        meant = next((each for each in known if plain_name(each) in like), name)
+        raise ValueError(f"{what} {name!r} is not known; {nearest(meant, known)}")
+    return close[0]
+
+
+def plain_name(name: str) -> str:
+    """Return a name without its unit, in small letters with underscores."""
+    bare = re.sub(r"\([^)]*\)|\[[^\]]*\]", "", name) or name
+    return re.sub(r"[\s_-]+", "_", bare.strip()).casefold()
 
 
 def write_targets(found: Mapping[str, bool]) -> str:
@@ -262,98 +309,6 @@ def target_flags(
     acted = np.array([[name in found for name in names] for found in sets], bool)
     soft = [[found.get(name, False) for name in names] for found in sets]
     return acted, np.array(soft, bool)
-
-
-def split_targets(cell: Any, names: Sequence[str], between: str = "[,;]") -> list[Any]:
-    """Return the words of one cell: text, a list or set, or nothing (None, NaN, "")."""
-    empty = cell is None or cell is import_extra("pandas", "tables").NA
-    if empty or (isinstance(cell, float) and np.isnan(cell)):
-        return []
-    if isinstance(cell, str):
-        parts = [cell] if cell in names else re.split(between, cell)
-        return [part.strip() for part in parts if part.strip()]
-    # Else a list, or a column of bare numbers, whose names are text.
-    return list(cell) if isinstance(cell, Iterable) else [f"{cell:g}"]
-
-
-def samples_to_arrays(
-    samples: Sequence[Sample], variable_order: Sequence[str] | None = None
-) -> tuple[Float[Array, "n d"], Bool[Array, "n d"]]:
-    """Return `values[n, d]` and `intervened[n, d]` of samples (names: sorted); cells
-    that were changed softly count as intervened.
-    """
-    _, values, flags = _stack_samples(samples, variable_order)
-    return jnp.asarray(values, dtype=float), jnp.asarray(flags)
-
-
-STANDARDIZATIONS = ("default", "count", "none")
-COUNT_OFFSET = 1e-8  # added before the logarithm, so that a count of 0 has one
-
-
-def samples_to_avici_format(
-    samples: Sequence[Sample],
-    variable_order: Sequence[str] | None = None,
-    target_variable: str | None = None,
-    standardize: bool = True,
-    standardization_type: str = "default",
-) -> Float[Array, "n d 3"]:
-    """Return value, intervened flag and target flag of each cell, the input of AVICI.
-
-    Columns default to sorted names. Values are standardized by the mean and population
-    standard deviation of all rows ("default"), of their logarithms ("count"), or not
-    at all ("none").
-    """
-    names, values, flags = _stack_samples(samples, variable_order)
-    kind = standardization_type if standardize else "none"
-    tensor = np.zeros((*values.shape, CHANNELS))
-    tensor[..., VALUE] = _standardize(values, kind)
-    tensor[..., INTERVENED] = flags
-    if target_variable is not None:
-        check_known(target_variable, names)
-        tensor[:, names.index(target_variable), TARGET] = 1.0
-    return jnp.asarray(tensor, dtype=float)
-
-
-def samples_to_avici_data(
-    samples: Sequence[Sample],
-    variable_order: Sequence[str] | None = None,
-    target_variable: str | None = None,
-) -> Float[Array, "n d 3"]:
-    """Return `samples_to_avici_format` with its defaults."""
-    return samples_to_avici_format(samples, variable_order, target_variable)
-
-
-def _stack_samples(
-    samples: Sequence[Sample], variable_order: Sequence[str] | None
-) -> tuple[tuple[str, ...], Float[np.ndarray, "n d"], Bool[np.ndarray, "n d"]]:
-    """Return column names, values in double precision, and which cells were set."""
-    if not samples:
-        raise ValueError("no samples: give at least one")
-    order = sorted(samples[0].values) if variable_order is None else variable_order
-    names = check_names(tuple(order))
-    for number, sample in enumerate(samples, 1):
-        missing = [name for name in names if name not in sample.values]
-        if missing:
-            raise ValueError(f"sample {number} has no value of {missing[0]!r}")
-        for target in sample.intervention_targets:
-            check_known(target, names)
-    values = [[sample.values[name] for name in names] for sample in samples]
-    flags = [
-        [name in sample.intervention_targets for name in names] for sample in samples
-    ]
-    return names, np.asarray(values, dtype=np.float64), np.array(flags)
-
-
-def _standardize(values: Float[np.ndarray, "n d"], kind: str) -> np.ndarray:
-    check_known(kind, STANDARDIZATIONS, "standardization_type")
-    if kind == "none":
-        return values
-    if kind == "count":
-        if (values < 0).any():
-            raise ValueError(f"a count of {values.min():g}: counts are 0 or more")
-        values = np.log(values + COUNT_OFFSET)
-    std = values.std(0)
-    return (values - values.mean(0)) / np.where(std == 0, 1.0, std)
 
 
 @dataclass(frozen=True, eq=False)

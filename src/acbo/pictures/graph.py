@@ -63,25 +63,16 @@ def lay_out(probs: Matrix, threshold: float = 0.5) -> Layout:
     Sugiyama, Tagawa and Toda (1981) keeps crossings few.
     """
     dag = likely_dag(probs, threshold)
-    column = causal_depths(dag)
-    linked = dag | dag.T
-    height = np.zeros(len(probs))
-    for place in range(column.max() + 1):
-        _spread(height, np.flatnonzero(column == place))
+    column, linked = causal_depths(dag), dag | dag.T
+    layers = [np.flatnonzero(column == place) for place in range(column.max() + 1)]
+    height, spread = np.zeros(len(probs)), lambda n: np.arange(n) - (n - 1) / 2
+    for members in layers:
+        height[members] = spread(len(members))
     for _ in range(SWEEPS):
-        for place in range(column.max() + 1):
-            members = np.flatnonzero(column == place)
-            wish = [
-                height[linked[i]].mean() if linked[i].any() else height[i]
-                for i in members
-            ]
-            _spread(height, members[np.argsort(wish, kind="stable")])
+        for members in layers:
+            wish = [height[linked[i] if linked[i].any() else i].mean() for i in members]
+            height[members[np.argsort(wish, kind="stable")]] = spread(len(members))
     return Layout(column, height)
-
-
-def _spread(height: Float[np.ndarray, " d"], members: Int[np.ndarray, " m"]) -> None:
-    """Spread members evenly around 0 in the order given."""
-    height[members] = np.arange(len(members)) - (len(members) - 1) / 2
 
 
 @dataclass(frozen=True, eq=False)

@@ -43,8 +43,8 @@ def row_bucket(rows: int) -> int:
 
 def pad_rows(array: np.ndarray, rows: int, columns: int) -> np.ndarray:
     """Return the array padded with zeros to this number of rows and columns."""
-    extra = ((0, rows - array.shape[0]), (0, columns - array.shape[1]))
-    return np.pad(array, extra)
+    extra = [(0, rows - array.shape[0]), (0, columns - array.shape[1])]
+    return np.pad(array, extra + [(0, 0)] * (array.ndim - 2))
 
 
 def centered(values: np.ndarray) -> np.ndarray:

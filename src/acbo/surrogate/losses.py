@@ -17,26 +17,25 @@ from jaxtyping import Array, Bool, Float
 ParentSets = Sequence[frozenset[str]]
 
 
-def masked_logits(
-    logits: Float[Array, " K"], set_mask: Bool[Array, " K"] | None = None
-) -> Float[Array, " K"]:
-    """Return logits in float32 or wider, minus infinity where there is no set."""
-    # bfloat16 keeps two to three digits, too few for differences of logs.
-    coarse = logits.dtype.itemsize < 4
-    wide = logits.astype(jnp.float32) if coarse else logits
-    return wide if set_mask is None else jnp.where(set_mask, wide, -jnp.inf)
-
-
 def distribution_entropy(probs: Float[Array, "*batch K"]) -> Float[Array, "*batch"]:
     """Return -sum p log p in nats, with 0 log 0 = 0."""
     return -jax.scipy.special.xlogy(probs, probs).sum(axis=-1)
 
 
-def _normalized(
-    probs: Array, set_mask: Bool[Array, " K"] | None, dtype: Any
-) -> Float[Array, " K"]:
-    known = probs if set_mask is None else jnp.where(set_mask, probs, 0.0)
-    return (known / known.sum()).astype(dtype)
+def _aligned(
+    logits: Float[Array, " K"],
+    probs: Float[Array, " K"],
+    set_mask: Bool[Array, " K"] | None,
+) -> tuple[Float[Array, " K"], Float[Array, " K"]]:
+    """Return logits, minus infinity where there is no set, and probabilities that sum
+    to 1 over the sets that are there, both in float32 or wider.
+    """
+    # bfloat16 keeps two to three digits, too few for differences of logs.
+    wide = logits.astype(jnp.float32) if logits.dtype.itemsize < 4 else logits
+    if set_mask is not None:
+        wide = jnp.where(set_mask, wide, -jnp.inf)
+        probs = jnp.where(set_mask, probs, 0.0)
+    return wide, (probs / probs.sum()).astype(wide.dtype)
 
 
 def _divergence(p: Float[Array, " K"], logits: Float[Array, " K"]) -> Float[Array, ""]:
@@ -61,8 +60,7 @@ def kl_divergence_loss_jax(
     """
     if isinstance(temperature, int | float) and not temperature > 0:
         raise ValueError(f"temperature is {temperature}: give a number above 0")
-    logits = masked_logits(predicted_logits, set_mask)
-    p = _normalized(expert_probs, set_mask, logits.dtype)
+    logits, p = _aligned(predicted_logits, expert_probs, set_mask)
     return _divergence(p, logits / temperature)
 
 
@@ -74,8 +72,7 @@ def uncertainty_weighted_loss_jax(
     set_mask: Bool[Array, " K"] | None = None,
 ) -> Float[Array, ""]:
     """Return exp(-weight_scale H(p)) KL(p || q): confident experts count more."""
-    logits = masked_logits(predicted_logits, set_mask)
-    p = _normalized(expert_probs, set_mask, logits.dtype)
+    logits, p = _aligned(predicted_logits, expert_probs, set_mask)
     return jnp.exp(-weight_scale * distribution_entropy(p)) * _divergence(p, logits)
 
 

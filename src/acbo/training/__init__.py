@@ -3,7 +3,7 @@
 The training itself is in `acbo.training.surrogate` and `acbo.training.policy`.
 """
 
-from acbo.named.tables import samples_to_avici_data, samples_to_avici_format
+from acbo.named.samples import samples_to_avici_data, samples_to_avici_format
 from acbo.surrogate.losses import (
     kl_divergence_loss,
     kl_divergence_loss_jax,

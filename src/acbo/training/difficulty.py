@@ -16,8 +16,7 @@ from jaxtyping import PyTree
 from acbo.graphs import enumerate_possible_parent_sets
 from acbo.named.model import NamedSCM, create_linear_scm, get_parents
 from acbo.named.names import FrozenMap
-from acbo.named.samples import Sample, sample_from_scm
-from acbo.named.tables import samples_to_avici_format
+from acbo.named.samples import Sample, sample_from_scm, samples_to_avici_format
 from acbo.posterior.distribution import create_parent_set_posterior
 from acbo.posterior.exact import MAX_VARIABLES, exact_parent_posterior
 from acbo.surrogate.losses import kl_divergence_loss

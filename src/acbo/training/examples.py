@@ -6,18 +6,17 @@ is cached, so that repeating a batch costs a look-up.
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from acbo.graphs import count_parent_sets, enumerate_possible_parent_sets
 from acbo.posterior.distribution import ParentSetPosterior
-from acbo.surrogate.encode import row_bucket, variable_bucket
+from acbo.surrogate.encode import pad_rows, row_bucket, variable_bucket
 from acbo.surrogate.losses import expert_vector
 from acbo.types import CHANNELS, INTERVENED, TARGET, VALUE
 
@@ -106,32 +105,24 @@ def flag_target(data: Any, names: Sequence[str], target: str) -> np.ndarray:
     return found
 
 
-def pad_data(data: np.ndarray, rows: int, columns: int) -> np.ndarray:
-    """Return a data tensor with room for so many rows and columns."""
-    missing = [(0, rows - data.shape[0]), (0, columns - data.shape[1]), (0, 0)]
-    return np.pad(data, missing)
-
-
 @functools.lru_cache(maxsize=4096)
 def encode_names(
     parent_sets: tuple[frozenset[str], ...],
     variable_order: tuple[str, ...],
     target_variable: str,
     columns: int,
-    room: int | None,
+    room: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return `var_mask`, `target_idx`, `membership` and `set_mask` of one example.
 
     Empty sets after the first one are padding, as some data has it. `room` is the
-    number of sets to pad to, None for the bucket's.
+    number of sets to pad to.
     """
     place = {name: i for i, name in enumerate(variable_order)}
     if target_variable not in place:
         raise ValueError(
             f"target {target_variable!r} is not one of {list(variable_order)}"
         )
-    if room is None:
-        room = set_bucket(columns, max(map(len, parent_sets), default=0))
     membership, mask = np.zeros((room, columns), bool), np.zeros(room, bool)
     seen: set[frozenset[str]] = set()
     for row, members in enumerate(parent_sets):
@@ -144,7 +135,12 @@ def encode_names(
             )
         seen.add(members)
         mask[row] = True
-        membership[row, [_place(place, name) for name in members]] = True
+        for name in members:
+            if name not in place:
+                raise ValueError(
+                    f"a parent set names {name!r}, not one of {list(place)}"
+                )
+            membership[row, place[name]] = True
     index = np.asarray(place[target_variable], np.int32)
     found = np.arange(columns) < len(variable_order), index, membership, mask
     for array in found:
@@ -152,10 +148,14 @@ def encode_names(
     return found
 
 
-def _place(place: dict[str, int], name: str) -> int:
-    if name not in place:
-        raise ValueError(f"a parent set names {name!r}, not one of {list(place)}")
-    return place[name]
+def _as_tensors(observational_data: Any) -> np.ndarray:
+    data = np.asarray(observational_data, np.float32)
+    if data.ndim != 4 or data.shape[-1] != CHANNELS:
+        raise ValueError(
+            f"observational_data has shape {data.shape}: it is [batch, rows, "
+            f"variables, {CHANNELS}]"
+        )
+    return data
 
 
 def encode_batch(
@@ -165,89 +165,73 @@ def encode_batch(
     observational_data: Any,
     expert_probs: Any,
     expert_accuracies: Any,
+    padded: bool = True,
 ) -> BatchArrays:
-    """Return arrays and masks of a batch, padded to its bucket of sizes.
+    """Return arrays and masks of a batch, padded to its bucket of sizes unless told
+    otherwise.
 
     Rows that do not flag their target are padding. Nothing that stands in the padding
     reaches the arrays.
     """
-    data = np.asarray(observational_data, np.float32)
-    if data.ndim != 4 or data.shape[-1] != CHANNELS:
-        raise ValueError(
-            f"observational_data has shape {data.shape}: it is [batch, rows, "
-            f"variables, {CHANNELS}]"
-        )
-    columns = variable_bucket(max(data.shape[2], *map(len, variable_orders)))
-    largest = max((len(one) for sets in parent_sets for one in sets), default=0)
+    data = _as_tensors(observational_data)
     probs = np.asarray(expert_probs, np.float32)
-    room = max(set_bucket(columns, largest), probs.shape[1])
+    rows, columns, room = data.shape[1], data.shape[2], probs.shape[1]
+    if padded:
+        rows = row_bucket(rows)
+        columns = variable_bucket(max(columns, *map(len, variable_orders)))
+        largest = max((len(one) for sets in parent_sets for one in sets), default=0)
+        room = max(set_bucket(columns, largest), room)
+    named = zip(parent_sets, variable_orders, target_variables, strict=True)
     coded = [
         encode_names(tuple(sets), tuple(order), target, columns, room)
-        for sets, order, target in zip(
-            parent_sets, variable_orders, target_variables, strict=True
-        )
+        for sets, order, target in named
     ]
-    padded = np.stack(
-        [pad_data(one, row_bucket(data.shape[1]), columns) for one in data]
-    )
-    columns_of_targets = np.array([target for _, target, _, _ in coded])
-    targets = padded[np.arange(len(padded)), :, columns_of_targets, TARGET]
+    var_mask, target_idx, membership, set_mask = map(np.stack, zip(*coded, strict=True))
+    data = np.stack([pad_rows(one, rows, columns) for one in data])
     # The target flag of a row tells data from padding: the six parts carry no mask.
-    row_mask = targets > FLAG
+    row_mask = data[np.arange(len(data)), :, target_idx, TARGET] > FLAG
     if not row_mask.any(axis=-1).all():
         raise ValueError(
             "observational_data flags no target in an example: channel "
             f"{TARGET} is 1 in the column of the target"
         )
-    var_mask, target_idx, membership, set_mask = (
-        np.stack(part) for part in zip(*coded, strict=True)
-    )
     cells = row_mask[:, :, None] & var_mask[:, None, :]
-    values = np.where(cells, padded[..., VALUE], 0.0)
-    intervened = (padded[..., INTERVENED] > FLAG) & cells
+    values = np.where(cells, data[..., VALUE], 0.0)
+    intervened = (data[..., INTERVENED] > FLAG) & cells
     probs = np.pad(probs, ((0, 0), (0, room - probs.shape[1])))
-    probs = np.where(set_mask, probs, 0.0)
     masks = row_mask, var_mask, target_idx, membership, set_mask
-    arrays: list[Any] = [jnp.asarray(each) for each in (values, intervened, *masks)]
-    accuracies = jnp.asarray(expert_accuracies, jnp.float32)
-    return BatchArrays(Example(*arrays), jnp.asarray(probs), accuracies)
+    example: list[Any] = [jnp.asarray(each) for each in (values, intervened, *masks)]
+    labels = np.where(set_mask, probs, 0.0), np.asarray(expert_accuracies, np.float32)
+    return BatchArrays(Example(*example), *map(jnp.asarray, labels))
 
 
 def encode_named(
     parent_sets: Sequence[ParentSets],
     variable_orders: Sequence[Sequence[str]],
     target_variables: Sequence[str],
-    *data: Any,
+    observational_data: Any,
+    *labels: Any,
 ) -> tuple[BatchArrays, ...]:
     """Return the examples of a batch without padding, those of the same names together.
 
     Takes what `encode_batch` takes.
     """
-    batch: Any = jax.device_get(
-        encode_batch(parent_sets, variable_orders, target_variables, *data)
-    )
-    full, groups = batch.example, {}
+    data, groups = _as_tensors(observational_data), {}
+    probs, accuracies = (np.asarray(each, np.float32) for each in labels)
     every = zip(variable_orders, target_variables, parent_sets, strict=True)
     for i, (order, target, sets) in enumerate(every):
-        rows, count = np.flatnonzero(full.row_mask[i]), full.set_mask[i].sum()
-        names = Names(tuple(order), target, tuple(sets)[:count])
+        rows = np.flatnonzero(data[i, :, list(order).index(target), TARGET] > FLAG)
+        # Empty sets after the first one are padding.
+        kept = (one for k, one in enumerate(sets) if one or one not in sets[:k])
+        names = Names(tuple(order), target, tuple(kept))
         groups.setdefault((names, tuple(rows.tolist())), []).append(i)
     found = []
     for (names, rows), chosen in groups.items():
-        sets, columns = range(len(names.parent_sets)), range(len(names.variable_order))
-        pick = lambda x, *places, chosen=chosen: jnp.asarray(x[np.ix_(chosen, *places)])
-        example = Example(
-            pick(full.values, rows, columns),
-            pick(full.intervened, rows, columns),
-            pick(full.row_mask, rows),
-            pick(full.var_mask, columns),
-            pick(full.target_idx),
-            pick(full.membership, sets, columns),
-            pick(full.set_mask, sets),
-            names,
-        )
-        labels = pick(batch.expert_probs, sets), pick(batch.expert_accuracies)
-        found.append(BatchArrays(example, *labels))
+        order, target, sets = ([each] * len(chosen) for each in names)
+        cells = data[np.ix_(chosen, rows, range(len(names.variable_order)))]
+        own = probs[chosen][:, : len(names.parent_sets)], accuracies[chosen]
+        part = encode_batch(sets, order, target, cells, *own, padded=False)
+        found.append(replace(part, example=replace(part.example, names=names)))
     return tuple(found)
 
 
@@ -317,23 +301,19 @@ def convert_to_jax_batch(batch: TrainingBatch) -> TrainingBatchJAX:
     largest = max(batch.max_parent_size, *sizes)
     columns = variable_bucket(max(len(e.variable_order) for e in examples))
     rows = row_bucket(max(len(e.observational_data) for e in examples))
-    room = set_bucket(columns, largest)
     sets = [
-        enumerate_possible_parent_sets(
-            list(e.variable_order), e.target_variable, largest
-        )
+        enumerate_possible_parent_sets(e.variable_order, e.target_variable, largest)
         for e in examples
     ]
-    probs = np.zeros((len(examples), room), np.float32)
-    for row, (example, candidates) in enumerate(zip(examples, sets, strict=True)):
-        found = expert_vector(example.expert_posterior, candidates)
-        probs[row, : len(candidates)] = found
+    probs = np.zeros((len(examples), set_bucket(columns, largest)), np.float32)
+    for row, expert, candidates in zip(probs, experts, sets, strict=True):
+        row[: len(candidates)] = expert_vector(expert, candidates)
     data = [
         flag_target(e.observational_data, e.variable_order, e.target_variable)
         for e in examples
     ]
     return TrainingBatchJAX(
-        jnp.asarray(np.stack([pad_data(each, rows, columns) for each in data])),
+        jnp.asarray(np.stack([pad_rows(each, rows, columns) for each in data])),
         jnp.asarray(probs),
         jnp.asarray([float(e.expert_accuracy) for e in examples]),
         sets,

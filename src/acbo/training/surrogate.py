@@ -5,6 +5,7 @@ a prior over families should say. The true graph teaches it those families as we
 """
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -54,10 +55,6 @@ def exact_targets(data: Dataset, max_parents: int) -> Targets:
     causes = parent_marginals(logs, *among, max_parents=max_parents)
     edges = data.adjacency.astype(causes.dtype).at[:, data.target].set(causes)
     return Targets(edges, jnp.exp(logs))
-
-
-# Of each data set: what draws it, and what drops parts of the network for it.
-KeyPairs = tuple[Key[Array, " n"], Key[Array, " n"]]
 
 
 @dataclass(frozen=True)
@@ -141,13 +138,8 @@ def start_surrogate(key: PRNGKeyArray, recipe: SurrogateRecipe) -> SurrogateStat
     network = SurrogateNetwork(recipe.model, named_key(key, "network"))
     optimizer = make_optimizer(recipe, recipe.learning_rate)
     memory = start_optimizer(optimizer, FlatTree(network))
-    return SurrogateState(
-        network,
-        memory,
-        named_key(key, "steps"),
-        jnp.asarray(0),
-        jnp.asarray(recipe.steps),
-    )
+    counts = jnp.asarray(0), jnp.asarray(recipe.steps)
+    return SurrogateState(network, memory, named_key(key, "steps"), *counts)
 
 
 def cross_entropy(
@@ -204,49 +196,36 @@ def losses_of(
 
 def _bucket_losses(
     network: SurrogateNetwork,
-    keys: KeyPairs,
+    key: PRNGKeyArray,
+    count: int,
     config: DataConfig,
     recipe: SurrogateRecipe,
+    mesh: Mesh | None,
 ) -> Losses:
-    """Return the losses of new data sets of one bucket, one for each key."""
+    """Return the losses of new data sets of one bucket, over the devices of a mesh."""
+    targets = exact_targets if config.exact else true_targets
+    arrays, rest = eqx.partition(network, eqx.is_array)
 
-    def one(data_key: PRNGKeyArray, key: PRNGKeyArray) -> Losses:
+    def one(network: Any, data_key: PRNGKeyArray, key: PRNGKeyArray) -> Losses:
         data = draw_dataset(data_key, config)
-        targets = exact_targets if config.exact else true_targets
         # Without a key no block derives two keys of its own in vain.
         own = key if recipe.model.dropout > 0 else None
         wanted = targets(data, recipe.max_parents)
         return losses_of(network, data, wanted, own, recipe.max_parents)
 
-    return jax.vmap(one)(*keys)
+    def each(arrays: Any, *keys: Key[Array, " n"]) -> Losses:
+        return jax.vmap(partial(one, eqx.combine(arrays, rest)))(*keys)
 
-
-def _spread_losses(
-    network: SurrogateNetwork,
-    keys: KeyPairs,
-    config: DataConfig,
-    recipe: SurrogateRecipe,
-    mesh: Mesh,
-) -> Losses:
-    """Return `_bucket_losses` with the data sets distributed over devices."""
-    count, axis = keys[0].shape[0], PartitionSpec(mesh.axis_names[0])
+    keys = [batch_keys(named_key(key, use), count) for use in ("data", "dropout")]
+    if mesh is None:
+        return each(arrays, *keys)
     if count % mesh.size:
         raise ValueError(
             f"{count} models in a step do not divide over {mesh.size} devices"
         )
-    arrays, rest = eqx.partition(network, eqx.is_array)
-
-    def local(arrays: Any, keys: KeyPairs) -> Losses:
-        return _bucket_losses(eqx.combine(arrays, rest), keys, config, recipe)
-
-    spread = jax.shard_map(
-        local,
-        mesh=mesh,
-        in_specs=(PartitionSpec(), axis),
-        out_specs=axis,
-        check_vma=False,
-    )
-    return spread(arrays, keys)
+    whole, part = PartitionSpec(), PartitionSpec(mesh.axis_names[0])
+    specs: dict[str, Any] = {"in_specs": (whole, part, part), "out_specs": part}
+    return jax.shard_map(each, mesh=mesh, check_vma=False, **specs)(arrays, *keys)
 
 
 def _step_loss(
@@ -256,19 +235,11 @@ def _step_loss(
     mesh: Mesh | None,
 ) -> tuple[Float[Array, ""], tuple[Float[Array, ""], Losses]]:
     """Return the mean loss over all buckets' batches, and its parts."""
-    parts = []
-    for index, (config, count) in enumerate(
-        zip(recipe.data, recipe.batches, strict=True)
-    ):
-        own = jax.random.fold_in(key, index)
-        keys = (
-            batch_keys(named_key(own, "data"), count),
-            batch_keys(named_key(own, "dropout"), count),
-        )
-        if mesh is None:
-            parts.append(_bucket_losses(network, keys, config, recipe))
-        else:
-            parts.append(_spread_losses(network, keys, config, recipe, mesh))
+    buckets = zip(recipe.batches, recipe.data, strict=True)
+    parts = [
+        _bucket_losses(network, jax.random.fold_in(key, i), *bucket, recipe, mesh)
+        for i, bucket in enumerate(buckets)
+    ]
     joined = jax.tree.map(lambda *each: jnp.concatenate(each).mean(), *parts)
     total = (
         joined.parents
@@ -299,11 +270,6 @@ def update_surrogate(
     steps = state.step + jnp.arange(recipe.steps_per_update)
     start = FlatTree(state.network), state.optimizer
     (network, memory), metrics = jax.lax.scan(take_step, start, steps)
-    following = SurrogateState(
-        network.restore(),
-        memory,
-        state.key,
-        state.step + recipe.steps_per_update,
-        state.total,
-    )
-    return following, jax.tree.map(jnp.mean, metrics)
+    done = state.step + recipe.steps_per_update
+    following = network.restore(), memory, state.key, done, state.total
+    return SurrogateState(*following), jax.tree.map(jnp.mean, metrics)

@@ -9,7 +9,8 @@ import pytest
 from acbo.mechanisms import create_root_mechanism
 from acbo.named import files, samples
 from acbo.named.model import create_scm, linear_form
-from acbo.named.tables import DataTable, samples_to_arrays
+from acbo.named.samples import samples_to_arrays
+from acbo.named.tables import DataTable
 from causal_models import COEFFICIENTS, triangle
 
 pd = pytest.importorskip("pandas")
@@ -168,10 +169,11 @@ def test_a_graph_without_numbers_needs_data():
 
 @functools.cache
 def data():
-    scm, rows = triangle(), samples.sample_from_scm(triangle(), 1500, seed=1)
+    scm = triangle()
+    rows = [row for seed in (1, 2) for row in samples.sample_from_scm(scm, 750, seed)]
     for value in (-4.0, 4.0):
         do = samples.create_perfect_intervention({"B"}, {"B": value})
-        rows += samples.sample_with_intervention(scm, do, 250, seed=round(value))
+        rows += samples.sample_with_intervention(scm, do, 750, seed=round(value))
     values, flags = samples_to_arrays(rows)
     return DataTable(("A", "B", "C"), np.asarray(values), np.asarray(flags))
 

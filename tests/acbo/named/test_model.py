@@ -19,6 +19,18 @@ from causal_models import triangle
 from jaxrig.compile_guard import compile_once
 
 ROOT = create_root_mechanism
+COUNT = 4000
+SAMPLE = jax.jit(sample_rows, static_argnums=(2, 4))
+
+
+def rows_of(scm, intervention=None, clip=False):
+    """Compiled, with one number of rows: a program for each graph, and clipped."""
+    done = no_intervention(len(scm.names)) if intervention is None else intervention
+    return np.asarray(SAMPLE(jax.random.key(0), scm, COUNT, done, clip))
+
+
+def setting(place, value, d=3):
+    return set_variable(jnp.asarray(place), jnp.asarray(value), d)
 
 
 def hidden_model():
@@ -36,43 +48,36 @@ def hidden_model():
     )
 
 
-def test_same_key_same_noise_whatever_is_done(key):
+def test_same_key_same_noise_whatever_is_done():
     scm = triangle()
-    seen = sample_rows(key, scm, 5, no_intervention(3))
-    done = sample_rows(key, scm, 5, set_variable(jnp.asarray(1), jnp.asarray(2.5), 3))
-    shift = jnp.asarray([0.0, 1.0, 0.0])
-    soft = change_variables(shift, jnp.ones(3))
-    moved = sample_rows(key, scm, 5, soft)
+    seen, done = rows_of(scm), rows_of(scm, setting(1, 2.5))
+    moved = rows_of(scm, change_variables(jnp.asarray([0.0, 1.0, 0.0]), jnp.ones(3)))
     np.testing.assert_array_equal(seen[:, 0], done[:, 0])
-    np.testing.assert_array_equal(done[:, 1], np.full(5, 2.5))
-    np.testing.assert_allclose(moved[:, 1] - seen[:, 1], np.ones(5), atol=1e-5)
-    effect = np.asarray(done[:, 2] - seen[:, 2])
-    np.testing.assert_allclose(effect, 2 * np.asarray(2.5 - seen[:, 1]), atol=1e-4)
+    np.testing.assert_array_equal(done[:, 1], 2.5)
+    np.testing.assert_allclose(moved[:, 1] - seen[:, 1], 1.0, atol=1e-5)
+    effect = done[:, 2] - seen[:, 2]
+    np.testing.assert_allclose(effect, 2 * (2.5 - seen[:, 1]), atol=1e-4)
 
 
-def test_a_variable_keeps_its_noise_when_others_join(key):
+def test_a_variable_keeps_its_noise_when_others_join():
     both = create_scm(["P", "Q"], [], {"P": ROOT(), "Q": ROOT()})
     alone = create_scm(["Q"], [], {"Q": ROOT()})
-    first = sample_rows(key, both, 3, no_intervention(2))[:, 1]
-    np.testing.assert_array_equal(
-        first, sample_rows(key, alone, 3, no_intervention(1))[:, 0]
-    )
+    np.testing.assert_array_equal(rows_of(both)[:, 1], rows_of(alone)[:, 0])
 
 
-def test_hidden_variables_act_and_have_no_column(key):
+def test_hidden_variables_act_and_have_no_column():
     scm = hidden_model()
     assert scm.names == ("X", "Y")
     assert scm["variables"] == {"X", "Y", "U"}
-    rows = np.asarray(sample_rows(key, scm, 500, no_intervention(2)))
-    assert rows.shape == (500, 2)
+    rows = rows_of(scm)
+    assert rows.shape == (COUNT, 2)
     assert np.corrcoef(rows.T)[0, 1] > 0.9
-    cut = sample_rows(key, scm, 500, set_variable(jnp.asarray(0), jnp.asarray(1.0), 2))
-    np.testing.assert_allclose(cut[:, 1].mean(), 2.0, atol=0.2)
+    cut = rows_of(scm, setting(0, 1.0, 2))
+    np.testing.assert_allclose(cut[:, 1].mean(), 2.0, atol=0.1)
 
 
-def test_clipping_leaves_the_target_alone(key):
-    scm = triangle(ranges={"A": (0.0, 0.1), "B": (0.0, 0.1)})
-    rows = np.asarray(sample_rows(key, scm, 200, no_intervention(3), True))
+def test_clipping_leaves_the_target_alone():
+    rows = rows_of(triangle(ranges={"A": (0.0, 0.1), "B": (0.0, 0.1)}), clip=True)
     assert rows[:, :2].min() >= 0
     assert rows[:, :2].max() <= 0.1 + 1e-6
     assert np.abs(rows[:, 2]).max() > 0.5
@@ -81,7 +86,7 @@ def test_clipping_leaves_the_target_alone(key):
 def test_models_with_other_numbers_share_a_program(key):
     rows = compile_once(sample_rows, max_traces=1)
     mean = lambda scm: rows(key, scm, 2000, done)[:, 2].mean()
-    done = set_variable(jnp.asarray(0), jnp.asarray(2.0), 3)
+    done = setting(0, 2.0)
     weak = {("A", "B"): 0.1, ("A", "C"): 0.0, ("B", "C"): 1.0}
     first, second = mean(triangle()), mean(triangle(coefficients=weak))
     np.testing.assert_allclose(first, 0.3 - 3.0 + 2 * 1.6, atol=0.1)
@@ -146,11 +151,10 @@ def test_parents_by_name():
         get_parents(triangle(), "Q")
 
 
-def test_mechanisms_of_any_kind_by_name(key):
+def test_mechanisms_of_any_kind_by_name():
     made = create_mechanism("rff", ["A"], {"A": 1.5}, noise_scale=0.0)
     scm = create_scm(["A", "B"], [("A", "B")], {"A": ROOT(), "B": made})
-    done = set_variable(jnp.asarray(0), jnp.asarray(0.7), 2)
-    (row,) = jax.jit(sample_rows, static_argnums=2)(key, scm, 1, done)
+    row = rows_of(scm, setting(0, 0.7, 2))[0]
     f, phase = made.features, 0.7 * np.asarray(made.features.inner)[1, :, 0]
     expected = f.outer[1] @ np.cos(phase + np.asarray(f.bias[1]))
     np.testing.assert_allclose(row[1], expected, rtol=1e-4)
@@ -174,8 +178,8 @@ def test_moments_by_hand():
     assert form.moments({"A": 0.0})[1][0].tolist() == [0.0, 0.0, 0.0]
 
 
-def test_moments_agree_with_draws(key):
-    rows = np.asarray(sample_rows(key, triangle(), 4000, no_intervention(3)))
+def test_moments_agree_with_draws():
+    rows = rows_of(triangle())
     mean, covariance = linear_form(triangle()).moments()
     np.testing.assert_allclose(rows.mean(0), mean, atol=0.08)
     np.testing.assert_allclose(np.cov(rows.T), covariance, atol=0.1)

@@ -197,16 +197,16 @@ def test_unknown_variables_and_the_target_are_refused(create, name, words):
 
 def test_interventions_keep_the_noise_and_the_exact_value():
     scm = triangle()
-    seen = sample_from_scm(scm, 6, seed=2)
-    done = sample_with_intervention(scm, perfect({"B"}, {"B": 0.1}), 6, seed=2)
+    seen = sample_from_scm(scm, 4, seed=2)
+    done = sample_with_intervention(scm, perfect({"B"}, {"B": 0.1}), 4, seed=2)
     assert [s.values["A"] for s in done] == [s.values["A"] for s in seen]
     assert {s.values["B"] for s in done} == {0.1}
     assert all(s.intervention_targets == {"B"} for s in done)
     assert all(a.values["C"] != b.values["C"] for a, b in zip(seen, done, strict=True))
-    assert seen == sample_from_scm(scm, 6, seed=2)
-    assert seen != sample_from_scm(scm, 6, seed=3)
+    assert seen == sample_from_scm(scm, 4, seed=2)
+    assert seen != sample_from_scm(scm, 4, seed=3)
     assert sample_from_scm(scm, 0) == []
-    assert sample_from_scm(scm, cast("int", np.int64(6)), seed=2) == seen
+    assert sample_from_scm(scm, cast("int", np.int64(4)), seed=2) == seen
     for count in (-1, 2.5, "3"):
         with pytest.raises(ValueError, match=f"n_samples={count!r}: give a whole"):
             sample_from_scm(scm, cast("int", count))
@@ -214,9 +214,9 @@ def test_interventions_keep_the_noise_and_the_exact_value():
 
 def test_one_compiled_program_serves_every_target_and_value():
     scm = triangle()
-    sample_from_scm(scm, 6, seed=0)
+    sample_from_scm(scm, 4, seed=0)
     before = samples._rows.trace_count
     for name, value in (("A", 1.0), ("B", -2.0)):
-        sample_with_intervention(scm, perfect({name}, {name: value}), 6, seed=1)
-    sample_with_intervention(scm, create_soft_intervention({"A"}, {"A": 1.0}), 6)
+        sample_with_intervention(scm, perfect({name}, {name: value}), 4, seed=1)
+    sample_with_intervention(scm, create_soft_intervention({"A"}, {"A": 1.0}), 4)
     assert samples._rows.trace_count == before

@@ -3,7 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from acbo.named import tables
+from acbo.named import samples, tables
 from acbo.named.samples import create_sample
 
 pd = pytest.importorskip("pandas")
@@ -109,18 +109,18 @@ SAMPLES = [
 
 
 def test_samples_become_arrays():
-    values, intervened = tables.samples_to_arrays(SAMPLES, ["y", "x"])
+    values, intervened = samples.samples_to_arrays(SAMPLES, ["y", "x"])
     assert values.tolist() == [[10, 1], [30, 3]]
     assert intervened.tolist() == [[False, False], [False, True]]
-    assert tables.samples_to_arrays(SAMPLES)[0].tolist() == [[1, 10, 5], [3, 30, 5]]
+    assert samples.samples_to_arrays(SAMPLES)[0].tolist() == [[1, 10, 5], [3, 30, 5]]
     with pytest.raises(ValueError, match="sample 2 has no value of 'y'"):
-        tables.samples_to_arrays([SAMPLES[0], create_sample({"x": 1.0})])
+        samples.samples_to_arrays([SAMPLES[0], create_sample({"x": 1.0})])
     with pytest.raises(ValueError, match="no samples"):
-        tables.samples_to_arrays([])
+        samples.samples_to_arrays([])
 
 
 def test_channels_are_value_intervened_target():
-    tensor = tables.samples_to_avici_format(SAMPLES, ["x", "y", "z"], "y")
+    tensor = samples.samples_to_avici_format(SAMPLES, ["x", "y", "z"], "y")
     assert tensor.shape == (2, 3, 3)
     # Population standard deviation; a constant column is centered and left alone.
     np.testing.assert_allclose(tensor[..., 0], [[-1, -1, 0], [1, 1, 0]])
@@ -129,23 +129,23 @@ def test_channels_are_value_intervened_target():
 
 
 def test_raw_values_counts_and_no_target():
-    raw = tables.samples_to_avici_format(SAMPLES, ["y", "x", "z"], standardize=False)
+    raw = samples.samples_to_avici_format(SAMPLES, ["y", "x", "z"], standardize=False)
     assert raw[..., 0].tolist() == [[10, 1, 5], [30, 3, 5]]
     assert not raw[..., 2].any()
-    counts = tables.samples_to_avici_format(
+    counts = samples.samples_to_avici_format(
         SAMPLES, None, "y", standardization_type="count"
     )
     np.testing.assert_allclose(counts[..., 0], [[-1, -1, 0], [1, 1, 0]], atol=1e-6)
     with pytest.raises(
         ValueError, match=r"'rank' is not known; .* There are: default, count, none"
     ):
-        tables.samples_to_avici_format(SAMPLES, standardization_type="rank")
+        samples.samples_to_avici_format(SAMPLES, standardization_type="rank")
     with pytest.raises(ValueError, match="count of -1"):
-        tables.samples_to_avici_format(
+        samples.samples_to_avici_format(
             [create_sample({"x": -1.0})], standardization_type="count"
         )
     with pytest.raises(ValueError, match=r"'q' is not known; .* There are: x, y, z"):
-        tables.samples_to_avici_format(SAMPLES, None, "q")
+        samples.samples_to_avici_format(SAMPLES, None, "q")
 
 
 ROWS = np.arange(6).reshape(2, 3)

@@ -16,6 +16,8 @@ def test_every_predictor_has_a_curve_beside_the_ideal():
     svg = charts.draw_calibration({"ours": SUMS, "theirs": SUMS})
     assert all(f'data-series="{n}"' in svg for n in ("ours", "theirs", "ideal"))
     assert svg.count("data-band") == 2
+    with pytest.raises(ValueError, match="'ours' has no bin of 10"):
+        charts.draw_calibration({"ours": SUMS[:, 1:2]})
 
 
 def test_intervals_are_those_of_scipy():
@@ -28,11 +30,6 @@ def test_intervals_are_those_of_scipy():
         assert high[i] == pytest.approx(exact.high, abs=1e-4)
 
 
-def test_too_few_predictions_are_refused():
-    with pytest.raises(ValueError, match="'ours' has no bin of 10"):
-        charts.draw_calibration({"ours": SUMS[:, 1:2]})
-
-
 POSTERIOR = create_parent_set_posterior(
     "Y", [[], ["X"], ["X", "Z"]], [0.125, 0.625, 0.25]
 )
@@ -42,14 +39,11 @@ def bars(svg):
     return re.findall(r'data-bar="([^"]*)"', svg)
 
 
-def test_sets_by_name():
+def test_sets_and_single_causes_by_name():
     svg = charts.draw_parent_sets(POSTERIOR)
     assert bars(svg) == ["X", "X, Z", "none"]
     assert ">0.625<" in svg
     assert bars(charts.draw_parent_sets(POSTERIOR, most=1)) == ["X"]
-
-
-def test_single_causes():
     svg = charts.draw_parent_probs(POSTERIOR)
     assert bars(svg) == ["X", "Z"]
     assert ">0.875<" in svg
@@ -60,9 +54,6 @@ def test_every_proposer_has_a_curve_and_a_band():
     svg = charts.draw_regret({"a": random.random((9, 4)), "b": np.ones((9, 4))})
     assert all(f'data-series="{n}"' in svg for n in "ab")
     assert all(f'data-band="{n}"' in svg for n in "ab")
-
-
-def test_other_shapes_are_refused():
     with pytest.raises(ValueError, match="'a' has shape"):
         charts.draw_regret({"a": np.ones(4)})
 

@@ -35,7 +35,7 @@ def test_linear_starts_with_the_variance_asked_for():
     assert not layer.bias.any()
 
 
-@pytest.mark.parametrize("shape", [(DIM,), (2, DIM), (2, 3, DIM)])
+@pytest.mark.parametrize("shape", [(DIM,), (2, 3, DIM)])
 def test_linear_and_norm_over_the_last_axis(shape):
     linear, norm = (
         fill(layers.Linear, DIM, 4, KEY),
@@ -72,27 +72,27 @@ def naive_attention(layer, x, mask):
     return dense(layer.out, seen.reshape(LENGTH, -1))
 
 
-@pytest.mark.parametrize("hidden", [[], [1], [0, 2, 4]])
+@pytest.mark.parametrize("long", [LENGTH, LENGTH - 1], ids=["together", "in turn"])
 @pytest.mark.parametrize("axis", [0, 1])
-def test_attention_looks_at_the_mask_alone(hidden, axis, monkeypatch):
-    # Long sequences are done one after the other: here, where one place is hidden.
-    monkeypatch.setattr(layers, "LONG", LENGTH - (hidden == [1]))
+def test_attention_looks_at_the_mask_alone(long, axis, monkeypatch):
+    # Long sequences are done one after the other.
+    monkeypatch.setattr(layers, "LONG", long)
     layer = fill(layers.Attention, DIM, HEADS, SIZE, KEY)
     lines = rows(2, LENGTH, DIM)
-    mask = ~np.isin(np.arange(LENGTH), hidden)
-    table = lines if axis == 1 else lines.swapaxes(0, 1)
-    shape = table.shape[:2]
-    run = jax.jit(lambda x, mask: layer(x, shape, mask, axis))
-    found = np.asarray(run(table.reshape(-1, DIM), mask)).reshape(table.shape)
-    found = found if axis == 1 else found.swapaxes(0, 1)
-    wanted = np.stack([naive_attention(layer, line, mask) for line in lines])
-    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
-    # Layers keep the precision of their input.
-    half = run(table.reshape(-1, DIM).astype(jnp.bfloat16), mask)
-    assert half.dtype == jnp.bfloat16
-    half = np.asarray(half, np.float32).reshape(table.shape)
-    half = half if axis == 1 else half.swapaxes(0, 1)
-    assert abs(half - wanted).max() < 0.05 * abs(wanted).max() + 0.05
+    turn = lambda table: table if axis == 1 else table.swapaxes(0, 1)
+    cells = turn(lines).reshape(-1, DIM)
+    shape = turn(lines).shape
+    run = jax.jit(lambda x, mask: layer(x, shape[:2], mask, axis))
+    back = lambda found: turn(np.asarray(found, np.float32).reshape(shape))
+    for hidden in ([], [1], [0, 2, 4]):
+        mask = ~np.isin(np.arange(LENGTH), hidden)
+        wanted = np.stack([naive_attention(layer, line, mask) for line in lines])
+        found = back(run(cells, mask))
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+    if long == LENGTH:  # layers keep the precision of their input
+        half = run(cells.astype(jnp.bfloat16), mask)
+        assert half.dtype == jnp.bfloat16
+        assert abs(back(half) - wanted).max() < 0.05 * abs(wanted).max() + 0.05
 
 
 def test_dropout_keeps_the_mean(key):

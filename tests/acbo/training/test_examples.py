@@ -28,7 +28,7 @@ def data(batch=1, rows=5, d=3, target=1):
 
 def test_names_become_arrays():
     var_mask, target, membership, set_mask = encode_names(
-        tuple(SETS), tuple(ORDER), "Y", 4, None
+        tuple(SETS), tuple(ORDER), "Y", 4, 8
     )
     np.testing.assert_array_equal(var_mask, [1, 1, 1, 0])
     assert target == 1
@@ -37,7 +37,7 @@ def test_names_become_arrays():
         membership[:4], [[0, 0, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0], [1, 0, 1, 0]]
     )
     np.testing.assert_array_equal(set_mask, [1, 1, 1, 1, 0, 0, 0, 0])
-    again = encode_names(tuple(SETS), tuple(ORDER), "Y", 4, None)
+    again = encode_names(tuple(SETS), tuple(ORDER), "Y", 4, 8)
     assert again[2] is membership
 
 

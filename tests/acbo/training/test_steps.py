@@ -131,13 +131,15 @@ def test_one_step_by_hand(params):
 
 def test_one_compilation_over_many_graphs(params):
     """Names, targets, sizes within the bucket, rows and set lists all differ."""
-    step = create_jax_surrogate_train_step(MODEL, ADAM, kl_divergence_loss, CONFIG)
-    state = step.start(params)
+    state = SHARED.start(params)
+    SHARED(params, state, BATCH, KEY)
+    before = SHARED.compilations
     for seed in range(24):
-        examples = [make_example(3 * seed + i, d=3 + i % 2, rows=9 + i) for i in (0, 1)]
+        sizes = enumerate((3, 4, 4))
+        examples = [make_example(3 * seed + i, d=d, rows=9 + i) for i, d in sizes]
         batch = convert_to_jax_batch(TrainingBatch(examples))
-        params, state, _ = step(params, state, *batch.as_args(), KEY)
-    assert step.compilations == 1
+        params, state, _ = SHARED(params, state, *batch.as_args(), KEY)
+    assert SHARED.compilations == before
 
 
 @pytest.mark.slow
@@ -285,13 +287,6 @@ class TwoFunctions:
         return {"parent_set_logits": jnp.stack(logits), "parent_sets": sets[::-1]}
 
 
-class ArraysAlone:
-    """The same data without names: one logit for each of the four sets."""
-
-    def apply(self, params, x):
-        return params * jnp.arange(4.0) * x[..., 0].mean()
-
-
 def test_any_model_with_init_and_apply_is_trained():
     """By hand: the mean divergence, for mixed sizes and the model's own set order."""
     model = TwoFunctions()
@@ -324,22 +319,20 @@ def test_any_model_with_init_and_apply_is_trained():
     assert again["total_loss"] < losses[0]
 
 
-def test_a_model_may_take_the_data_alone():
-    examples = [make_example(0), make_example(3)]
-    step = create_adaptive_train_step(
-        SimpleNamespace(init=lambda key: jnp.ones(()), apply=ArraysAlone().apply),
-        *(ADAM, kl_divergence_loss, CONFIG),
-    )
-    params = jnp.ones(())
-    _, _, metrics = step(params, step.start(params), TrainingBatch(examples), KEY)
+def test_logits_alone_are_in_enumeration_order():
+    """Of a model that returns no sets; too few logits and arrays alone are refused."""
+    four = lambda params, key, x, *_: params * jnp.arange(4.0) * x[..., 0].mean()
+    model = SimpleNamespace(init=lambda key: jnp.ones(()), apply=four)
+    step = create_adaptive_train_step(model, ADAM, kl_divergence_loss, CONFIG)
+    params, batch = jnp.ones(()), TrainingBatch([make_example(1, d=4)])
+    examples = TrainingBatch([make_example(0), make_example(3)])
+    _, _, metrics = step(params, step.start(params), examples, KEY)
     assert np.isfinite(metrics.total_loss)
     assert step.path == "compiled"
-    four = TrainingBatch([make_example(1, d=4)])
     with pytest.raises(ValueError, match="return one logit for each"):
-        step(params, step.start(params), four, KEY)
-    arrays = convert_to_jax_batch(four).arrays
+        step(params, step.start(params), batch, KEY)
     with pytest.raises(TypeError, match="pass the batch object"):
-        step(params, step.start(params), arrays, KEY)
+        step(params, step.start(params), convert_to_jax_batch(batch).arrays, KEY)
 
 
 @settings(max_examples=10, deadline=None)
@@ -400,7 +393,7 @@ def test_terms_are_means_over_examples():
     assert float(terms["regularization_loss"]) == pytest.approx(0.5 * squares, rel=1e-5)
     assert float(terms["expert_entropy"]) == pytest.approx(expert, rel=1e-4)
     assert float(total) == float(terms["total_loss"])
-    alone = [convert_to_jax_batch(TrainingBatch([e])).arrays for e in examples]
+    alone = [convert_to_jax_batch(TrainingBatch([e, e])).arrays for e in examples]
     each = [evaluate(params, one, jax.random.key(1)) for one in alone]
     for name in ("kl_loss", "predicted_entropy", "mean_expert_accuracy"):
         mean = np.mean([t[name] for _, t in each])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from acbo import exact_parent_posterior
-from acbo.random_models import DataConfig, SCMConfig, draw_dataset
+from acbo.random_models import Dataset
 from acbo.surrogate.model import Prediction
 from acbo.training.surrogate import (
     SurrogateRecipe,
@@ -20,6 +20,7 @@ from acbo.training.surrogate import (
     update_surrogate,
 )
 from causal_learning import SURROGATE
+from causal_linear import draw_history, edges, linear_scm
 from jaxrig.checkpoint import CheckpointManager
 from jaxrig.compile_guard import compile_once
 from jaxrig.learn import train
@@ -123,12 +124,16 @@ def test_the_network_learns(key, update):
     assert last < 0.8 * first
 
 
-CONFIG = DataConfig((SCMConfig(("er2",)),), 4, 32, (3, 3), (12, 20), (2, 6))
-
-
 @pytest.fixture(scope="module")
 def data():
-    return jax.jit(draw_dataset, static_argnums=1)(jax.random.key(0), CONFIG)
+    """Rows of three variables in a bucket of four, both others causes of the last."""
+    scm = linear_scm(edges(4, e01=1.2, e02=-0.8, e12=1.5), 2)
+    seen = draw_history(scm, observational=16, interventional=6, capacity=32)
+    there = np.arange(4) < 3
+    values = jnp.asarray(np.asarray(seen.values) * there)
+    flags = jnp.asarray(np.asarray(seen.intervened) & there)
+    masks = seen.row_mask, jnp.asarray(there)
+    return Dataset(values, flags, *masks, scm.target, scm.adjacency)
 
 
 def parents(data, sets):
