@@ -6,6 +6,7 @@ takes any other pair, and `SetReader` reads a trained one as a surrogate of edge
 """
 
 import functools
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any
@@ -139,19 +140,33 @@ class ParentSetModel:
         return jax.tree.map(lambda x: next(given) if trained(x) else x, self._shapes)
 
 
+KEY_NAMES = ("key", "rng", "rng_key", "prng_key")
+
+
 class UserModel:
-    """Any object with `init(key, ...)` and `apply(params, ...)`: Haiku, your own.
+    """Any object with `init(key, ...)` and `apply(params, ...)`: Haiku, Flax, your own.
 
     `apply(params, key, x, variable_order, target_variable, is_training)` scores the
-    candidate sets of data `x[rows, variables, 3]`. It returns the logits of all
-    candidate sets in enumeration order, or a mapping with `parent_set_logits` and, in
-    any other order, `parent_sets`.
+    candidate sets of data `x[rows, variables, 3]`. It may leave out the key and the
+    last arguments. It returns the logits of all candidate sets in enumeration order, or
+    a mapping with `parent_set_logits` and, in any other order, `parent_sets`.
 
     As `apply` sees names, the compiled step compiles once per list of names.
     """
 
     def __init__(self, model: Any):
-        self.init, self.apply = model.init, model.apply
+        self.init, self._apply = model.init, model.apply
+        parameters = list(inspect.signature(model.apply).parameters.values())
+        names = [each.name for each in parameters]
+        self._takes_key = len(names) > 1 and names[1] in KEY_NAMES
+        self._takes_rngs = "rngs" in names  # Flax names its streams of random numbers
+        positional = [
+            each
+            for each in parameters
+            if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
+        ]
+        variadic = any(each.kind is each.VAR_POSITIONAL for each in parameters)
+        self._room = None if variadic else len(positional) - 1 - self._takes_key
 
     def logits(
         self, params: PyTree, example: Example, key: PRNGKeyArray | None = None
@@ -162,16 +177,20 @@ class UserModel:
         flags = jnp.broadcast_to(flags, example.values.shape)
         channels = example.values, example.intervened, flags
         x = jnp.stack([each.astype(jnp.float32) for each in channels], axis=-1)
-        found = self.apply(params, key, x, list(order), target, True)
-        named = found if isinstance(found, Mapping) else {"parent_set_logits": found}
-        logits = jnp.asarray(named["parent_set_logits"])
-        scored = [*map(frozenset, named.get("parent_sets", sets))]
-        if logits.shape != (len(sets),) or set(scored) != set(sets):
+        given = (x, list(order), target, True)[: self._room]
+        first = (key,) if self._takes_key else ()
+        extra = {"rngs": {"dropout": key}} if self._takes_rngs else {}
+        found = self._apply(params, *first, *given, **extra)
+        known = isinstance(found, Mapping)
+        logits = jnp.asarray(found["parent_set_logits"] if known else found)
+        scored = [*map(frozenset, found.get("parent_sets", ()))] if known else []
+        if logits.shape != (len(sets),) or (scored and set(scored) != set(sets)):
             raise ValueError(
                 f"apply scores {logits.shape} sets, and {target!r} has {len(sets)} "
                 "candidates: return one logit for each"
             )
-        return logits[np.array([scored.index(each) for each in sets])]
+        place = [scored.index(each) for each in sets] if scored else None
+        return logits if place is None else logits[np.array(place)]
 
 
 def create_parent_set_model(

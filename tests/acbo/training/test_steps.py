@@ -319,9 +319,9 @@ def test_any_model_with_init_and_apply_is_trained():
     assert again["total_loss"] < losses[0]
 
 
-def test_logits_alone_are_in_enumeration_order():
-    """Of a model that returns no sets; too few logits and arrays alone are refused."""
-    four = lambda params, key, x, *_: params * jnp.arange(4.0) * x[..., 0].mean()
+def test_a_model_may_take_the_data_alone():
+    """Its logits are in enumeration order; too few, and arrays alone, are refused."""
+    four = lambda params, x: params * jnp.arange(4.0) * x[..., 0].mean()
     model = SimpleNamespace(init=lambda key: jnp.ones(()), apply=four)
     step = create_adaptive_train_step(model, ADAM, kl_divergence_loss, CONFIG)
     params, batch = jnp.ones(()), TrainingBatch([make_example(1, d=4)])
