@@ -22,6 +22,7 @@ from jaxrig.settings import (
     readers,
     whole,
 )
+from jaxrig.timing import measure
 from jaxtrace.config import get_config, working_cores, working_device, working_dtype
 from jaxtrace.fields.analytic import as_field
 from jaxtrace.fields.base import Field, as_positions
@@ -41,7 +42,7 @@ from jaxtrace.tracking.schedule import (
     plan_run,
     plan_times,
 )
-from jaxtrace.tracking.seeding import warn_of_seeds
+from jaxtrace.tracking.seeding import random_seeds, warn_of_seeds
 from jaxtrace.tracking.step import Dynamics, Method, single_step
 from jaxtrace.tracking.time_loop import (
     ChunkedRun,
@@ -57,6 +58,8 @@ from jaxtrace.trajectory import Trajectory
 from jaxtrace.types import needed_arguments
 
 COORDINATE_BYTES = 12
+STATE_BYTES = 48  # of a particle while a run lasts
+UNIT_BOX = [[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,10 @@ class TrackerOptions(Checked):
     position_dtype: Annotated[str | None, maybe(one_of(*DTYPES))] = None
     devices: Annotated[int | None, maybe(whole())] = None
 
+    def frame_bytes(self, n_particles: int) -> int:
+        """Return what one recorded frame takes."""
+        return n_particles * COORDINATE_BYTES * (2 if self.record_velocities else 1)
+
     def frames_per_call(self, n_particles: int, frames: int, watched: bool) -> int:
         """Return frames of one compiled call: all, or fewer to fit or to show progress.
 
@@ -105,8 +112,7 @@ class TrackerOptions(Checked):
         """
         if frames == 0:
             return 1
-        vectors = 2 if self.record_velocities else 1
-        frame = max(n_particles * COORDINATE_BYTES * vectors, 1)
+        frame = max(self.frame_bytes(n_particles), 1)
         room = max(1, int(self.max_memory_gb * GIB) // (4 * frame))
         if watched:
             room = min(room, math.ceil(frames * self.progress_update_every))
@@ -238,6 +244,41 @@ class ParticleTracker:
                 stack.enter_context(jax.disable_jit())
             stack.enter_context(jax.default_device(working_device()))
             return self._run(seeds, timing, output, resume, releases, behaviors)
+
+    def estimate_runtime(
+        self,
+        n_particles: int,
+        n_timesteps: int,
+        calibration_particles: int = 1000,
+        calibration_steps: int = 10,
+    ) -> dict[str, float]:
+        """Estimate seconds and GiB of a run from a small one with the same tracker.
+
+        Compilation is reported apart, in `compile_seconds`. The trial particles lie in
+        the bounds of the field, or in the unit box where it has none.
+        """
+        if n_particles < 1 or n_timesteps < 2:
+            raise ValueError(
+                f"n_particles={n_particles}, n_timesteps={n_timesteps}: need >= 1 "
+                "and >= 2"
+            )
+        some, steps = min(calibration_particles, n_particles), max(calibration_steps, 1)
+        box = np.stack(self.field.get_spatial_bounds())
+        seeds = random_seeds(some, box if np.isfinite(box).all() else UNIT_BOX)
+        first, last = self.field.get_time_bounds()
+        span = (first, last) if math.isfinite(last - first) else (0.0, 1.0)
+        trial = lambda: self.track_particles(seeds, span, steps + 1).positions
+        timing = measure(trial, repeats=3)
+        each = timing.median / (some * steps)
+        frames = n_timesteps * self.options.frame_bytes(n_particles)
+        wide = self._dtype.itemsize // 4
+        return {
+            "estimated_runtime_seconds": each * n_particles * (n_timesteps - 1),
+            "estimated_memory_gb": wide * (frames + n_particles * STATE_BYTES) / GIB,
+            "time_per_particle_step": each,
+            "calibration_time": timing.median,
+            "compile_seconds": timing.compile_seconds,
+        }
 
     def _run(
         self,

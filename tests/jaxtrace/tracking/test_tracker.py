@@ -337,3 +337,20 @@ def test_silent_unless_asked(capsys):
     progress.meter.stop()
     assert capsys.readouterr() == ("", "")
     assert Progress(TrackerOptions(progress_style="simple")).watched
+
+
+def test_a_run_is_estimated_from_a_small_one():
+    tracker = create_tracker("rk4", DoubleGyre(), None)
+    found = tracker.estimate_runtime(2000, 101, 50, 4)
+    each = found["time_per_particle_step"]
+    assert found["estimated_runtime_seconds"] == pytest.approx(each * 2000 * 100)
+    assert found["calibration_time"] == pytest.approx(each * 50 * 4)
+    record = 2000 * (101 * 12 + 48) / 1024**3
+    assert found["estimated_memory_gb"] == pytest.approx(record)
+    with pytest.raises(ValueError, match="n_timesteps=1"):
+        tracker.estimate_runtime(10, 1)
+
+
+def test_a_run_through_a_plain_function_is_estimated_too():
+    tracker = create_tracker("euler", lambda x, t: 0 * x + t, None)
+    assert tracker.estimate_runtime(100, 5, 10, 2)["estimated_runtime_seconds"] > 0
