@@ -65,7 +65,7 @@ def parser(tmp_path):
     return folder_parser(tmp_path / "tasks")
 
 
-@pytest.mark.parametrize("selection_format", ["point", "bbox", "mask"])
+@pytest.mark.parametrize("selection_format", ["point", "mask"])
 def test_a_loaded_episode_goes_on_as_if_nothing_had_happened(
     parser, tmp_path, selection_format
 ):

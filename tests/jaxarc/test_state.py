@@ -90,7 +90,7 @@ def test_a_single_task_can_be_replaced(state, tasks):
 
 
 def test_rows_of_a_batch_are_states(tasks):
-    stack = jax.jit(stack_task_list)(tasks)
+    stack = stack_task_list(tasks)
     rows = np.array([2, 0, 1, 1])
     keys = jax.random.split(jax.random.key(1), 4)
     states, _ = batch_reset(keys, CONFIG, stack, task_indices=rows)
