@@ -49,7 +49,8 @@ def changed_parts(
     if "allowed_operations_mask" in values:
         parts["allowed"] = pack_flags(values["allowed_operations_mask"])
     if not values.keys().isdisjoint(_FLAGS):
-        flags = [values.get(name, getattr(state, name)) for name in _FLAGS]
+        present = {name: getattr(state, name) for name in _FLAGS}
+        flags = [(present | values)[name] for name in _FLAGS]
         parts["completed"] = jnp.concatenate(flags, axis=-1)
     return task, repack(state.episode, _canvas(state, values), **parts)
 

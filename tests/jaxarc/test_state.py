@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arc_play import FIELDS, make_config, random_puzzle, shown
@@ -197,6 +197,7 @@ def test_bytes_of_a_history_of_a_thousand_steps(form, size):
     assert bytes_of(planned_state(config).action_history) == size
 
 
+@settings(max_examples=20)
 @given(st.integers(1, SIDE), st.integers(1, SIDE), st.integers(0, 2**31))
 def test_any_grid_is_read_back(height, width, seed):
     rng = np.random.default_rng(seed)

@@ -284,9 +284,9 @@ def _start(options: dict[str, Any] | None, params: Any) -> dict[str, Any]:
         raise ValueError(
             f"reset has no option {', '.join(unknown)}; it has {', '.join(OPTIONS)}"
         )
-    chosen = [options.get(name) for name in OPTIONS]
-    found = checked_start(params.buffer, params.episode_mode, *chosen)
-    return dict(zip(OPTIONS, found, strict=True))
+    chosen = options.get("task"), options.get("pair")
+    task, pair = checked_start(params.buffer, params.episode_mode, *chosen)
+    return {"task": task, "pair": pair}
 
 
 def _on_host(seen: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -201,7 +201,7 @@ def effect_row(effect: Effect) -> EffectRow:
 
 def _as_row(row: Int[Array, " numbers"]) -> EffectRow:
     kinds, flags, terms = row[:4], row[4:10] == 1, row[10:]
-    return EffectRow(*kinds, *flags, terms.reshape(2, len(TERMS)))
+    return EffectRow(*kinds, *flags, terms=terms.reshape(2, len(TERMS)))
 
 
 def apply_operation(

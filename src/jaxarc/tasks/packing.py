@@ -244,11 +244,11 @@ def combine_tasks(
         name: np.concatenate([getattr(part, name) for part in parts])
         for name in ("counts", "planes", "sizes", "colors")
     }
-    told = {
-        name: tuple(one for part in parts for one in getattr(part, name))
-        for name in ("ids", "problems")
-    }
-    whole = PackedTasks(**told, **arrays)
+    whole = PackedTasks(
+        ids=tuple(task_id for part in parts for task_id in part.ids),
+        problems=tuple(problem for part in parts for problem in part.problems),
+        **arrays,
+    )
     kept = []
     for row, names in enumerate(zip(whole.ids, task_contents(whole), strict=True)):
         if seen.isdisjoint(names):

@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arc_samples import as_json, random_raw_task
@@ -33,6 +33,7 @@ def broken(path, value):
     return task
 
 
+@settings(max_examples=20)
 @given(st.integers(0, 2**32), st.booleans())
 def test_grids_come_through(seed, answers):
     raw = random_raw_task(np.random.default_rng(seed), answers=answers)
