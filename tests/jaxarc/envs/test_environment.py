@@ -28,8 +28,8 @@ from arc_episode_reference import Puzzle
 from arc_play import make_config, random_move, row, stack
 from arc_play import shown as arc_shown
 from arc_samples import documented
-from arc_states import assert_same
-from jaxarc.actions import BboxAction, MaskAction, PointAction
+from arc_states import assert_same, point
+from jaxarc.actions import BboxAction, MaskAction
 from jaxarc.envs.environment import (
     Environment,
     StepType,
@@ -50,10 +50,6 @@ from jaxrig.testing import assert_one_trace
 
 SUBMIT = int(Op.SUBMIT)
 KEY = jax.random.key(0)
-
-
-def point(operation, row=0, col=0):
-    return PointAction(*(jnp.asarray(n, jnp.int32) for n in (operation, row, col)))
 
 
 @eqx.filter_jit

