@@ -6,7 +6,6 @@ exist or hold no content, as in `arc_reference`.
 
 from dataclasses import dataclass, field
 
-import jax
 import numpy as np
 
 import arc_reference as operations
@@ -17,9 +16,7 @@ NUM_OPERATIONS = 42
 # mode -> (next, previous, first unsolved)
 SWITCHES = {0: (35, 36, 40), 1: (37, 38, 41)}
 
-
-# One program for each shape: built eagerly, a task is dozens of them.
-build_task = jax.jit(JaxArcTask)
+build_task = JaxArcTask
 
 
 @dataclass
@@ -43,7 +40,7 @@ class Puzzle:
                     grids[slot] = pair[side]
                 arrays += [grids, grids >= 0]
             arrays.append(len(pairs))
-        return build_task(*arrays)
+        return JaxArcTask(*arrays)
 
 
 def nearest_allowed(operation, allowed):

@@ -37,6 +37,12 @@ def random_raw_task(rng, name="task", most=30, pairs=(3, 2), answers=True):
     return RawTask(name, tuple(train), tuple(test))
 
 
+def raw_tasks(*names, most=5, **kinds):
+    """Random tasks of these names."""
+    rng = np.random.default_rng(0)
+    return [random_raw_task(rng, name, most, **kinds) for name in names]
+
+
 def as_json(task):
     pair = lambda given, wanted: (
         {"input": given.tolist()}

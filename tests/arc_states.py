@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from arc_episode_reference import build_task
 from jaxarc.config import (
     ActionConfig,
     DatasetConfig,
@@ -18,6 +17,7 @@ from jaxarc.config import (
 from jaxarc.envs.functional import arc_reset
 from jaxarc.envs.structured_actions import PointAction
 from jaxarc.tasks import ArcAgiParser
+from jaxarc.types import JaxArcTask
 
 SIDE = 6
 
@@ -41,7 +41,7 @@ def small_task(demos=3, tests=2, slots=(4, 2), task_index=-1):
         wanted = given.copy()
         wanted[:used, 0, 0] = np.arange(1, used + 1)
         arrays += [given, mask, wanted, mask, used]
-    return build_task(*arrays, task_index=task_index)
+    return JaxArcTask(*arrays, task_index=task_index)
 
 
 @functools.cache

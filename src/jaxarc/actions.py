@@ -191,16 +191,18 @@ def create_point_action(
     operation: ArrayLike, row: ArrayLike, col: ArrayLike
 ) -> PointAction:
     """Return a point action from Python integers."""
-    numbers = {"operation": operation, "row": row, "col": col}
-    return PointAction(**{name: as_int32(n, name) for name, n in numbers.items()})
+    return PointAction(**_as_int32(operation=operation, row=row, col=col))
 
 
 def create_bbox_action(
     operation: ArrayLike, r1: ArrayLike, c1: ArrayLike, r2: ArrayLike, c2: ArrayLike
 ) -> BboxAction:
     """Return a rectangle action from Python integers."""
-    numbers = {"operation": operation, "r1": r1, "c1": c1, "r2": r2, "c2": c2}
-    return BboxAction(**{name: as_int32(n, name) for name, n in numbers.items()})
+    return BboxAction(**_as_int32(operation=operation, r1=r1, c1=c1, r2=r2, c2=c2))
+
+
+def _as_int32(**numbers: ArrayLike) -> dict[str, Array]:
+    return {name: as_int32(number, name) for name, number in numbers.items()}
 
 
 def create_mask_action(operation: ArrayLike, selection: ArrayLike) -> MaskAction:

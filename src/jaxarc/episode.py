@@ -303,29 +303,3 @@ def describe_selection(
         box = selection
         numbers = [box.top, box.left, box.bottom, box.right]
     return jnp.where(selection.empty, -1, jnp.stack(numbers)).astype(jnp.float32)
-
-
-def make_record(
-    selection: Float[Array, " selection"],
-    operation: Index,
-    timestamp: Index,
-    pair: Index,
-) -> Float[Array, " fields"]:
-    """Return one record."""
-    numbers = jnp.stack([operation, timestamp, pair, jnp.ones_like(pair)])
-    return jnp.concatenate([selection, numbers.astype(jnp.float32)])
-
-
-def append_record(
-    records: Float[Array, "records fields"],
-    length: Index,
-    position: Index,
-    record: Float[Array, " fields"],
-) -> tuple[Float[Array, "records fields"], Index, Index]:
-    """Append a record to the ring; when it is full, the oldest gives way."""
-    room = records.shape[0]
-    if room == 0:
-        return records, length, position
-    # The position is kept below `room`, so XLA need not clamp it.
-    records = records.at[position].set(record, mode="promise_in_bounds")
-    return records, jnp.minimum(length + 1, room), (position + 1) % room

@@ -6,12 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from jaxarc.config import (
-    ActionConfig,
-    DatasetConfig,
-    HistoryConfig,
-    JaxArcConfig,
-)
+from jaxarc.config import ActionConfig, DatasetConfig, HistoryConfig, JaxArcConfig
 from jaxarc.envs.checks import as_config
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.starts import EnvParams
@@ -82,19 +77,15 @@ def make(
                 "either params, or config, episode_mode, dataset_path, augment and "
                 "settings"
             )
-        limited = _limited(params.config, limit)
-        params = dataclasses.replace(params, config=limited)
+        params = dataclasses.replace(params, config=_limited(params.config, limit))
         return entry(params), params
     config = _configured(kind, config, dataset_path, limit)
     config = config.with_settings(**settings) if settings else config
     if auto_download:
         config = _fetched(kind, config)
     chosen = resolve_selector(name, selector or "all", config.dataset)
-    dataset = dataclasses.replace(
-        config.dataset, dataset_name=kind, task_split=chosen.split
-    )
-    config = dataclasses.replace(config, dataset=dataset)
-    buffer = create_parser(dataset).buffer(chosen.ids)
+    config = _with(config, "dataset", dataset_name=kind, task_split=chosen.split)
+    buffer = create_parser(config.dataset).buffer(chosen.ids)
     modes: dict[Any, int] = {"train": 0, "test": 1, None: chosen.default_episode_mode}
     mode = modes.get(episode_mode, episode_mode)
     params = EnvParams.from_config(config, buffer, mode, augment=augment)
@@ -123,9 +114,7 @@ def _fetched(kind: str, config: JaxArcConfig) -> JaxArcConfig:
         return config
     remotes = remotes_from(name, config.dataset.dataset_repo)
     fetcher = DatasetDownloader(folder or "data", remotes=remotes)
-    fetched = fetcher.download(name)
-    dataset = dataclasses.replace(config.dataset, dataset_path=str(fetched))
-    return dataclasses.replace(config, dataset=dataset)
+    return _with(config, "dataset", dataset_path=str(fetcher.download(name)))
 
 
 def _configured(
@@ -147,12 +136,15 @@ def _configured(
     }
     if dataset_path:
         changes["dataset_path"] = dataset_path
-    dataset = dataclasses.replace(config.dataset, **changes)
-    return _limited(dataclasses.replace(config, dataset=dataset), limit)
+    return _limited(_with(config, "dataset", **changes), limit)
 
 
 def _limited(config: JaxArcConfig, limit: int | None) -> JaxArcConfig:
     if limit is None:
         return config
-    environment = dataclasses.replace(config.environment, max_episode_steps=limit)
-    return dataclasses.replace(config, environment=environment)
+    return _with(config, "environment", max_episode_steps=limit)
+
+
+def _with(config: JaxArcConfig, group: str, **changes: Any) -> JaxArcConfig:
+    part = dataclasses.replace(getattr(config, group), **changes)
+    return dataclasses.replace(config, **{group: part})

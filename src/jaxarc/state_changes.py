@@ -39,28 +39,20 @@ def changed_parts(
         for name, value in changes.items()
         if name != "task_data"
     }
+    parts = {name: values[name] for name in _ARRAYS if name in values}
     task = changes.get("task_data")
-    row = state.episode.task_row
     if task is not None:
         _check_task(state.tasks, task)
-        row = jnp.zeros_like(row)
-    current = lambda name: values[name] if name in values else getattr(state, name)
-    flags = [current(name) for name in _FLAGS]
-    selection = state.episode.selection
+        parts["task_row"] = jnp.zeros_like(state.episode.task_row)
     if "selected" in values:
-        selection = bits.pack_rows(values["selected"])
-    allowed = state.episode.allowed
+        parts["selection"] = bits.pack_rows(values["selected"])
     if "allowed_operations_mask" in values:
-        allowed = pack_flags(values["allowed_operations_mask"])
-    return task, repack(
-        state.episode,
-        _canvas(state, values),
-        selection=selection,
-        task_row=row,
-        allowed=allowed,
-        completed=jnp.concatenate(flags, axis=-1),
-        **{name: values[name] for name in _ARRAYS if name in values},
-    )
+        parts["allowed"] = pack_flags(values["allowed_operations_mask"])
+    if not values.keys().isdisjoint(_FLAGS):
+        present = {name: getattr(state, name) for name in _FLAGS}
+        flags = [(present | values)[name] for name in _FLAGS]
+        parts["completed"] = jnp.concatenate(flags, axis=-1)
+    return task, repack(state.episode, _canvas(state, values), **parts)
 
 
 def _check_name(name: str) -> None:
@@ -114,7 +106,7 @@ def _working(state: Any, values: dict[str, Array]) -> tuple[Array, Array]:
     mask = values.get("working_grid_mask", grid >= 0)
     size = jnp.stack(measure(mask), axis=-1).astype(jnp.int32)
     if not is_traced((grid, mask)):
-        check_content("working_grid", *map(np.asarray, (grid, mask, size)))
+        check_content("working_grid", *map(np.asarray, (grid, mask)))
         if not np.all(size):
             raise ValueError("working_grid is empty, not a filled rectangle of cells")
     return _packed(grid, mask), size

@@ -90,16 +90,19 @@ class JaxArcTask(eqx.Module, Shown):
         named = {name: tuple(map(xp.asarray, both)) for name, both in named.items()}
         _check_shapes(named)
         *_, slots, _, width = named["input_grids_examples"][0].shape
-        tests = named["test_input_grids"][0].shape[-3]
         _check_count("num_train_pairs", num_train_pairs, slots)
-        _check_count("num_test_pairs", num_test_pairs, tests)
-        packed = {name: _pack(name, *grids) for name, grids in named.items()}
-        train_in, train_out, test_in, test_out = packed.values()
-        planes, sizes = zip(train_in, train_out, test_in, test_out, strict=True)
-        joined = _join(planes[:2], planes[2:], trailing=2)
-        joined_sizes = _join(sizes[:2], sizes[2:], trailing=1)
+        room = named["test_input_grids"][0].shape[-3]
+        _check_count("num_test_pairs", num_test_pairs, room)
+        if xp is np:
+            for name, both in named.items():
+                check_content(name, *both)
+        grids, masks = (
+            _join(xp, *arrays) for arrays in zip(*named.values(), strict=True)
+        )
+        planes = bits.pack_grid(xp.where(masks, grids, bits.PADDING))
+        sizes = xp.stack(measure(masks), axis=-1)
         counts = (num_train_pairs, num_test_pairs, task_index)
-        whole = JaxArcTask.from_packed(joined, joined_sizes, *counts, width, slots)
+        whole = JaxArcTask.from_packed(planes, sizes, *counts, width, slots)
         for name, value in vars(whole).items():
             setattr(self, name, value)
 
@@ -118,12 +121,12 @@ class JaxArcTask(eqx.Module, Shown):
         # Past `__init__`, which takes the documented arrays and would pack them again.
         task = object.__new__(cls)
         fields = {
-            "pairs": _on_device(pairs),
-            "sizes": _on_device(sizes, np.int32),
+            "pairs": on_device(pairs),
+            "sizes": on_device(sizes, np.int32),
             "start_similarity": _start_similarity(pairs, sizes),
-            "num_train_pairs": _on_device(num_train_pairs, np.int32),
-            "num_test_pairs": _on_device(num_test_pairs, np.int32),
-            "task_index": _on_device(task_index, np.int32),
+            "num_train_pairs": on_device(num_train_pairs, np.int32),
+            "num_test_pairs": on_device(num_test_pairs, np.int32),
+            "task_index": on_device(task_index, np.int32),
             "width": width,
             "max_train_pairs": max_train_pairs,
         }
@@ -236,7 +239,7 @@ def _start_similarity(pairs: Any, sizes: Any) -> Float[Array, "*stack slots"]:
     of JAX would be a program of its own, compiled for every shape of a buffer.
     """
     if not is_traced((pairs, sizes)):
-        return _on_device(_similarity_on_host(np.asarray(pairs), np.asarray(sizes)))
+        return on_device(_similarity_on_host(np.asarray(pairs), np.asarray(sizes)))
     return bits.similarity(
         *(PackedGrid(pairs[..., i, :, :], sizes[..., i, :], 0) for i in (0, 1))
     )
@@ -317,25 +320,11 @@ def _check_index(what: str, index: Any, count: Any) -> None:
         raise IndexError(f"index {index}: there are {np.min(count)} {what}, from 0 on")
 
 
-def _pack(name: str, grids: Any, masks: Any) -> tuple[Any, Any]:
-    """Return planes and sizes; values are checked unless they are traced."""
-    height, width = measure(masks)
-    xp = np if isinstance(masks, np.ndarray) else jnp
-    sizes = xp.stack([height, width], axis=-1).astype(np.int32)
-    if not is_traced((grids, masks)):
-        check_content(name, np.asarray(grids), np.asarray(masks), np.asarray(sizes))
-    return bits.pack_grid(xp.where(masks, grids, bits.PADDING)), sizes
-
-
-def check_content(
-    name: str, grids: np.ndarray, masks: np.ndarray, sizes: np.ndarray
-) -> None:
+def check_content(name: str, grids: np.ndarray, masks: np.ndarray) -> None:
     """Refuse grids that are not anchored at the top left, or hold unknown colors."""
+    height, width = (side[..., None, None] for side in measure(masks))
     rows, columns = (np.arange(side) for side in masks.shape[-2:])
-    anchored = (rows[:, None] < sizes[..., 0, None, None]) & (
-        columns < sizes[..., 1, None, None]
-    )
-    if not np.array_equal(anchored, masks):
+    if not np.array_equal((rows[:, None] < height) & (columns < width), masks):
         raise ValueError(
             f"a mask of {name} is not a filled rectangle at the top left corner: "
             "content starts at row 0, column 0, padding follows"
@@ -348,14 +337,15 @@ def check_content(
         )
 
 
-def _join(train: tuple[Any, Any], test: tuple[Any, Any], trailing: int) -> Any:
+def _join(xp: Any, train_in: Any, train_out: Any, test_in: Any, test_out: Any) -> Any:
     """Put inputs beside outputs, demonstrations before tests."""
-    xp = np if isinstance(train[0], np.ndarray) else jnp
-    halves = [xp.stack(sides, axis=-trailing - 1) for sides in (train, test)]
-    return xp.concatenate(halves, axis=-trailing - 2)
+    halves = [
+        xp.stack(s, axis=-3) for s in ((train_in, train_out), (test_in, test_out))
+    ]
+    return xp.concatenate(halves, axis=-4)
 
 
-def _on_device(value: Any, dtype: Any = None) -> Array:
+def on_device(value: Any, dtype: Any = None) -> Array:
     """Return an array on the device; what is on the host compiles nothing to get there.
 
     `jnp.asarray` would compile a program for every new shape.

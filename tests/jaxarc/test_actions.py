@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arc_play import KINDS, random_move
@@ -40,6 +40,7 @@ def naive_rectangle(shape, r1, c1, r2, c2):
     return mask
 
 
+@settings(max_examples=40)
 @given(sizes, anywhere, anywhere)
 def test_a_point_selects_one_cell(shape, row, col):
     found = create_point_action(0, row, col).to_selection_mask(shape)
@@ -47,6 +48,7 @@ def test_a_point_selects_one_cell(shape, row, col):
     assert found.sum() == 1
 
 
+@settings(max_examples=40)
 @given(sizes, anywhere, anywhere, anywhere, anywhere)
 def test_a_box_selects_the_rectangle_whatever_the_corners(shape, r1, c1, r2, c2):
     expected = naive_rectangle(shape, r1, c1, r2, c2)
@@ -83,6 +85,7 @@ def test_a_batch_is_the_loop():
     )
 
 
+@settings(max_examples=40)
 @given(st.integers(-9, 99), anywhere, anywhere)
 def test_validate_clips_and_never_raises(operation, row, col):
     found = create_point_action(operation, row, col).validate((5, 7))

@@ -74,25 +74,6 @@ def test_descriptions_equal_the_reference(form, shape):
         assert got.tolist() == describe(form, mask)
 
 
-def test_a_record_ends_with_operation_step_pair_and_validity():
-    numbers = map(jnp.int32, (34, 12, 2))
-    record = episode.make_record(jnp.float32([3, 4]), *numbers)
-    assert record.tolist() == [3, 4, 34, 12, 2, 1]
-    assert record.dtype == jnp.float32
-
-
-def test_the_oldest_record_gives_way():
-    records, length, position = jnp.zeros((3, 2)), jnp.int32(0), jnp.int32(0)
-    append = jax.jit(episode.append_record)
-    for number in range(8):
-        record = jnp.full(2, float(number))
-        records, length, position = append(records, length, position, record)
-        kept = jnp.roll(records, length - position, axis=0)[:length, 0].tolist()
-        assert kept == list(range(max(0, number - 2), number + 1))
-        assert position == (number + 1) % 3
-    assert length == 3
-
-
 SHAPE = (6, 6)
 ROOM = (4, 3)
 

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxarc.envs.checks import check_choice, find_rows
+from jaxarc.envs.checks import checked_start
 from jaxarc.envs.spaces import Bounded, DictSpace, Discrete, MultiBinary, Space
 from jaxarc.registration import make
 from jaxarc.wrappers.episodes import AutoReset, Vectorize, has_wrapper
@@ -68,10 +68,9 @@ class GymEnv(gymnasium.Env):
         """Start an episode; return its first observation and info."""
         super().reset(seed=seed)
         start = _start(options, self.env.params)
-        key = _key(self.np_random)
-        self._state, seen = _reset(self.env, key, start)
-        observation, _, _, _, extras = jax.tree.map(np.array, seen)
-        return observation, _info(extras)
+        self._state, seen = _reset(self.env, _key(self.np_random), start)
+        observation, *_, extras = _on_host(seen)
+        return observation, extras
 
     def step(
         self, action: Any
@@ -80,11 +79,8 @@ class GymEnv(gymnasium.Env):
         if self._state is None:
             raise RuntimeError("step was called before reset: call reset first")
         self._state, seen = _step(self.env, self._state, action)
-        observation, reward, terminated, truncated, extras = jax.tree.map(
-            np.array, seen
-        )
-        ends = bool(terminated), bool(truncated)
-        return observation, float(reward), *ends, _info(extras)
+        observation, reward, terminated, truncated, extras = _on_host(seen)
+        return observation, float(reward), bool(terminated), bool(truncated), extras
 
     def render(self) -> Any:
         """Render the working grid in the mode the environment was made with."""
@@ -140,10 +136,10 @@ class GymVectorEnv(gymnasium.vector.VectorEnv):
         """Start episodes; a single seed is counted up over environments."""
         start = _start(options, self.env.params)
         self._state, seen = _reset(self.env, self._keys(seed), start)
-        observations, _, _, _, extras = jax.tree.map(np.array, seen)
+        observations, *_, extras = _on_host(seen)
         extras.pop("final_observation", None)
         self._done = np.zeros(self.num_envs, bool)
-        return observations, _masked(_info(extras), np.ones(self.num_envs, bool))
+        return observations, _masked(extras, ~self._done)
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Return observations, rewards, terminations, truncations and infos."""
@@ -154,14 +150,14 @@ class GymVectorEnv(gymnasium.vector.VectorEnv):
             self._state, seen = _step_or_begin(
                 self.env, self._state, actions, jnp.asarray(begins)
             )
-            observations, rewards, *ends, extras = jax.tree.map(np.array, seen)
+            observations, rewards, *ends, info = _on_host(seen)
             self._done = ends[0] | ends[1]
-            infos = _masked(_info(extras), ~begins)
+            infos = _masked(info, ~begins)
             return observations, rewards.astype(np.float64), *ends, infos
         self._state, seen = _step(self.env, self._state, actions)
-        observations, rewards, *ends, extras = jax.tree.map(np.array, seen)
+        observations, rewards, *ends, info = _on_host(seen)
         done = ends[0] | ends[1]
-        last, info = extras.pop("final_observation"), _info(extras)
+        last = info.pop("final_observation")
         infos = _masked(info, ~done)
         if done.any():
             final = np.full(self.num_envs, None, object)
@@ -288,20 +284,16 @@ def _start(options: dict[str, Any] | None, params: Any) -> dict[str, Any]:
         raise ValueError(
             f"reset has no option {', '.join(unknown)}; it has {', '.join(OPTIONS)}"
         )
-    if "task" in options:
-        options = options | {"task": find_rows(params.buffer, options["task"])}
-    start = {name: np.asarray(value, np.int32) for name, value in options.items()}
-    pair, task = start.get("pair"), start.get("task")
-    check_choice(params.buffer, params.episode_mode, pair, task)
-    return start
+    chosen = options.get("task"), options.get("pair")
+    task, pair = checked_start(params.buffer, params.episode_mode, *chosen)
+    return {"task": task, "pair": pair}
 
 
-def _info(extras: dict[str, Any]) -> dict[str, Any]:
-    """Return extras as plain dictionaries of arrays."""
-    return {
-        name: dict(vars(value)) if isinstance(value, eqx.Module) else value
-        for name, value in extras.items()
-    }
+def _on_host(seen: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return what a step told as NumPy arrays, its extras as plain dictionaries."""
+    *told, extras = jax.tree.map(np.array, seen)
+    plain = lambda value: dict(vars(value)) if isinstance(value, eqx.Module) else value
+    return *told, {name: plain(value) for name, value in extras.items()}
 
 
 def _masked(info: dict[str, Any], rows: np.ndarray) -> dict[str, Any]:

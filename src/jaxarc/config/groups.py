@@ -220,11 +220,10 @@ class GridInitializationConfig(Config):
     random_pattern_type: Annotated[str, one_of("sparse", "dense")] = "sparse"
 
     @property
-    def probabilities(self) -> tuple[float, float, float, float]:
+    def probabilities(self) -> tuple[float, ...]:
         """Of demo, permutation, empty and random grids; they add up to one."""
-        demo, permutation, empty, random = self.checked()._weights
-        total = sum(self._weights)
-        return demo / total, permutation / total, empty / total, random / total
+        total = sum(self.checked()._weights)
+        return tuple(weight / total for weight in self._weights)
 
     @property
     def _weights(self) -> tuple[float, float, float, float]:

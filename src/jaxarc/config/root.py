@@ -159,19 +159,15 @@ def _grouped(mapping: dict[Any, Any]) -> dict[Any, Any]:
                 f"{key} at the root could belong to {' or '.join(owners)}; write it "
                 "inside its group"
             )
-        if owners:
-            _put(groups, owners[0], key, groups.pop(key))
+        for name in owners:
+            group, value = as_mapping(groups.get(name), name), groups.pop(key)
+            if group.setdefault(key, value) != value:
+                raise ConfigValidationError(
+                    f"{name}.{key} is given twice, as {group[key]!r} and elsewhere as "
+                    f"{value!r}; keep one"
+                )
+            groups[name] = group
     return groups
-
-
-def _put(groups: dict[Any, Any], name: str, key: str, value: Any) -> None:
-    group = as_mapping(groups.get(name), name)
-    if key in group and group[key] != value:
-        raise ConfigValidationError(
-            f"{name}.{key} is given twice, as {group[key]!r} and elsewhere as "
-            f"{value!r}; keep one"
-        )
-    groups[name] = {**group, key: value}
 
 
 def read_yaml(text: str) -> dict[Any, Any]:

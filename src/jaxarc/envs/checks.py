@@ -162,11 +162,6 @@ def checked_mode(episode_mode: Any, config: JaxArcConfig) -> int:
     return int(mode)
 
 
-def as_index(index: Any, name: str) -> Any:
-    """Return an index as an array, so that another one compiles nothing."""
-    return None if index is None else as_int32(index, name)
-
-
 def count_keys(keys: Any) -> int:
     """Return how many keys there are; one key by itself is refused."""
     typed = jnp.issubdtype(keys.dtype, jax.dtypes.prng_key)
@@ -176,19 +171,6 @@ def count_keys(keys: Any) -> int:
             "instance jax.random.split(key, 16)"
         )
     return keys.shape[0]
-
-
-def for_each(index: Any, count: int, name: str) -> Any:
-    """Return one index for every row of a batch, or the same for all."""
-    if index is None:
-        return None
-    index = as_int32(index, name)
-    if index.shape not in ((), (count,)):
-        raise ValueError(
-            f"{name} has shape {index.shape}: give one index, or one for each of the "
-            f"{count} keys"
-        )
-    return jnp.broadcast_to(index, (count,))
 
 
 def task_ids(tasks: JaxArcTask) -> tuple[str | None, ...]:
@@ -220,20 +202,32 @@ def find_rows(tasks: JaxArcTask, chosen: Any) -> Any:
     return np.asarray([rows[name] for name in chosen], np.int32)
 
 
-def check_choice(tasks: JaxArcTask, mode: int, pair: Any, row: Any) -> None:
-    """Refuse rows and pairs that are known not to exist; traced ones fall back to 0."""
+def checked_start(
+    tasks: JaxArcTask,
+    mode: int,
+    row: Any,
+    pair: Any,
+    names: tuple[str, str] = ("task", "pair"),
+    count: int | None = None,
+) -> tuple[Any, Any]:
+    """Return row and pair of a start, or one of each for `count` starts, as arrays.
+
+    Arrays, so that another choice compiles nothing. What is known not to exist is
+    refused; where it is traced, the first row and pair are taken.
+    """
+    row = find_rows(tasks, row)
     if not is_traced((row, tasks.pairs)) and row is not None:
         many = tasks.pairs.shape[0] if is_stack(tasks) else 1
-        _refuse("task index", row, many, "tasks")
-    if pair is None or is_traced((pair, row, tasks.num_train_pairs)):
-        return
-    counts = np.asarray((tasks.num_train_pairs, tasks.num_test_pairs)[mode])
-    if row is not None and counts.ndim:
-        counts = counts[np.asarray(row)]
-    kind = ("demonstration pairs", "test pairs")[mode]
-    # Which task of a stack a key will draw is not known, so all must have the pair.
-    known = counts if row is not None else counts.min()
-    _refuse("initial_pair_idx", pair, known, kind)
+        _refuse(names[0], row, many, "tasks")
+    if pair is not None and not is_traced((pair, row, tasks.num_train_pairs)):
+        counts = np.asarray((tasks.num_train_pairs, tasks.num_test_pairs)[mode])
+        if row is None:
+            # Which task a key will draw is not known, so all must have the pair.
+            counts = counts.min()
+        elif counts.ndim:
+            counts = counts[np.asarray(row)]
+        _refuse(names[1], pair, counts, ("demonstration pairs", "test pairs")[mode])
+    return _indices(row, names[0], count), _indices(pair, names[1], count)
 
 
 def _refuse(name: str, index: Any, count: Any, what: str) -> None:
@@ -241,6 +235,20 @@ def _refuse(name: str, index: Any, count: Any, what: str) -> None:
     if np.any((values < 0) | (values >= count)):
         there = np.asarray(count).tolist()
         raise ValueError(f"{name} is {values.tolist()}: there are {there} {what}")
+
+
+def _indices(index: Any, name: str, count: int | None) -> Any:
+    if index is None:
+        return None
+    index = as_int32(index, name)
+    if count is None:
+        return index
+    if index.shape not in ((), (count,)):
+        raise ValueError(
+            f"{name} has shape {index.shape}: give one index, or one for each of the "
+            f"{count} keys"
+        )
+    return jnp.broadcast_to(index, (count,))
 
 
 def validates(config: JaxArcConfig) -> bool:

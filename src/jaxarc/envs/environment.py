@@ -1,9 +1,9 @@
 """The environment object: reset and step over a buffer of tasks, with spaces."""
 
-import dataclasses
 import enum
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeAlias
 
 import equinox as eqx
 import jax
@@ -12,16 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, UInt
 
 from jaxarc import bits
 from jaxarc.actions import BaseAction, MaskAction
-from jaxarc.envs.checks import (
-    ACTION_RULE,
-    action_in_range,
-    as_arrays,
-    as_index,
-    check_action_kind,
-    check_choice,
-    checked_action,
-    find_rows,
-)
+from jaxarc.envs import checks
 from jaxarc.envs.rules import NO_OPERATION, allowed_words
 from jaxarc.envs.spaces import Bounded, DictSpace, action_space, grid_space
 from jaxarc.envs.starts import EnvParams, auto_reset, draw_seed, start_episode
@@ -32,6 +23,8 @@ from jaxarc.ops.operations import ARCLEOperationType as Op
 from jaxarc.state import ArcEnvState, share
 from jaxrig.checks import check
 from jaxrig.keys import mix
+
+Params: TypeAlias = EnvParams | None  # None: those of the environment
 
 
 class StepType(enum.IntEnum):
@@ -151,7 +144,7 @@ class Environment(Identified):
     def reset(
         self,
         key: Any,
-        env_params: EnvParams | None = None,
+        env_params: Params = None,
         *,
         task: Any = None,
         pair: Any = None,
@@ -163,35 +156,31 @@ class Environment(Identified):
         that do not exist are refused; where they are traced, row 0 and pair 0 are taken
         instead.
         """
-        params = self.params if env_params is None else env_params
-        task = find_rows(params.buffer, task)
-        check_choice(params.buffer, params.episode_mode, pair, task)
-        row, pair = as_index(task, "task"), as_index(pair, "pair")
+        params = env_params or self.params
+        row, pair = checks.checked_start(params.buffer, params.episode_mode, task, pair)
         return _reset(params, key, row, pair, augmentation)
 
     def step(
-        self, state: State, action: Any, env_params: EnvParams | None = None
+        self, state: State, action: Any, env_params: Params = None
     ) -> tuple[State, TimeStep]:
         """Advance by one action; after the end of an episode no reward is paid."""
-        params = self.params if env_params is None else env_params
-        action, checked = checked_action(as_action(action), params.config)
+        params = env_params or self.params
+        action, checked = checks.checked_action(as_action(action), params.config)
         after, step = _step(params, state, action)
         if checked:
-            fine = action_in_range(action, params.config)
-            reward = check(step.reward, fine, ACTION_RULE)
+            fine = checks.action_in_range(action, params.config)
+            reward = check(step.reward, fine, checks.ACTION_RULE)
             step = eqx.tree_at(lambda s: s.reward, step, reward)
         return after, step
 
-    def auto_reset(
-        self, state: State, done: Any, env_params: EnvParams | None = None
-    ) -> State:
+    def auto_reset(self, state: State, done: Any, env_params: Params = None) -> State:
         """Return the state, or where its episode is done the start of another one."""
-        params = self.params if env_params is None else env_params
+        params = env_params or self.params
         episode = auto_reset(params, state.episode, state.seed, done)
         return State(episode, jnp.where(done, mix(state.seed), state.seed))
 
     def observe(
-        self, state: State, env_params: EnvParams | None = None
+        self, state: State, env_params: Params = None
     ) -> Int[Array, "*batch h w"]:
         """Return what an agent sees: the working grid."""
         return state.episode.cells()
@@ -201,24 +190,24 @@ class Environment(Identified):
         tasks, row = self.params.buffer, state.episode.task_row
         return ArcEnvState(share(tasks, row) if row.ndim else tasks, state.episode)
 
-    def observation_space(self, env_params: EnvParams | None = None) -> Bounded:
+    def observation_space(self, env_params: Params = None) -> Bounded:
         """Return the space of grids of the buffer's padded shape."""
         return grid_space(*self.params.buffer.get_grid_shape())
 
-    def action_space(self, env_params: EnvParams | None = None) -> DictSpace:
+    def action_space(self, env_params: Params = None) -> DictSpace:
         """Return an operation and a set of cells."""
         operations = self.params.config.action.max_operations
         return action_space(operations, *self.params.buffer.get_grid_shape())
 
-    def reward_space(self, env_params: EnvParams | None = None) -> Bounded:
+    def reward_space(self, env_params: Params = None) -> Bounded:
         """Return any reward."""
         return Bounded((), float("-inf"), float("inf"), jnp.float32)
 
-    def discount_space(self, env_params: EnvParams | None = None) -> Bounded:
+    def discount_space(self, env_params: Params = None) -> Bounded:
         """Return the numbers from 0 to 1."""
         return Bounded((), 0.0, 1.0, jnp.float32)
 
-    def state_space(self, env_params: EnvParams | None = None) -> DictSpace:
+    def state_space(self, env_params: Params = None) -> DictSpace:
         """Return what of a state is a grid."""
         shape = self.params.buffer.get_grid_shape()
         grids = ("working_grid", "target_grid", "clipboard")
@@ -259,12 +248,7 @@ def _reset(
     episode = start_episode(params, seed, None, row, pair, augmentation)
     nothing = jnp.full((), NO_OPERATION, jnp.int32)
     cells = jnp.zeros(params.buffer.get_grid_shape(), bool)
-    extras = {
-        "operation_id": nothing,
-        "canonical_action": {"operation": nothing, "selection": cells},
-        "similarity": episode.similarity_score,
-        "solved": jnp.zeros((), bool),
-    }
+    extras = _extras(episode, nothing, nothing, cells, jnp.zeros((), bool))
     first = jnp.asarray(StepType.FIRST, jnp.int32)
     zero, one = jnp.zeros(()), jnp.ones(())
     state = State(episode, mix(seed))
@@ -279,15 +263,9 @@ def _step(
     clipped = action.validate(shape)
     episode, transition = advance(params.buffer, state.episode, clipped, params.config)
     terminated = episode.episode_done & ~transition.limited
-    extras = {
-        "operation_id": transition.operation,
-        "canonical_action": {
-            "operation": clipped.operation.astype(jnp.int32),
-            "selection": bits.unpack_rows(clipped.pack(shape).rows, shape[1]),
-        },
-        "similarity": episode.similarity_score,
-        "solved": transition.solved,
-    }
+    asked = clipped.operation.astype(jnp.int32)
+    cells = bits.unpack_rows(clipped.pack(shape).rows, shape[1])
+    extras = _extras(episode, transition.operation, asked, cells, transition.solved)
     return State(episode, state.seed), TimeStep(
         ended_type(terminated, transition.limited),
         jnp.where(state.episode.episode_done, 0.0, transition.reward),
@@ -295,6 +273,17 @@ def _step(
         episode.cells(),
         extras,
     )
+
+
+def _extras(
+    episode: Episode, done: Array, asked: Array, cells: Array, solved: Array
+) -> dict[str, Any]:
+    return {
+        "operation_id": done,
+        "canonical_action": {"operation": asked, "selection": cells},
+        "similarity": episode.similarity_score,
+        "solved": solved,
+    }
 
 
 def as_action(action: Any) -> Any:
@@ -328,16 +317,14 @@ def useful_operations(
     """
     params, episode = _parts(env_or_params, state)
     action = as_action(action)
-    check_action_kind(action)
-    action = as_arrays(action, params.config.action.selection_threshold)
+    checks.check_action_kind(action)
+    action = checks.as_arrays(action, params.config.action.selection_threshold)
     action = action.validate(params.buffer.get_grid_shape())
-    rules = dataclasses.replace(
-        params.config.action, invalid_operation_policy="passthrough"
-    )
-    config = dataclasses.replace(params.config, action=rules)
+    rules = replace(params.config.action, invalid_operation_policy="passthrough")
+    config = replace(params.config, action=rules)
 
     def changes(operation: Int[Array, ""]) -> Bool[Array, ""]:
-        tried = dataclasses.replace(action, operation=operation)
+        tried = replace(action, operation=operation)
         after, _ = advance(params.buffer, episode, tried, config)
         return _differs(episode, after)
 
@@ -347,20 +334,13 @@ def useful_operations(
 
 
 def _parts(env_or_params: Any, state: Any) -> tuple[EnvParams, Episode]:
-    if isinstance(env_or_params, EnvParams):
-        return env_or_params, state.episode
-    if hasattr(state, "tasks"):
-        return env_or_params.params, state.episode
-    return env_or_params.params, env_or_params.arc_state(state).episode
+    params = getattr(env_or_params, "params", env_or_params)
+    if hasattr(state, "episode"):
+        return params, state.episode
+    return params, env_or_params.arc_state(state).episode
 
 
 def _differs(before: Episode, after: Episode) -> Bool[Array, ""]:
-    one, other = before.canvas, after.canvas
-    pairs = (
-        (one.planes, other.planes),
-        (one.size, other.size),
-        (one.clipboard, other.clipboard),
-        (one.origin, other.origin),
-        (before.current_example_idx, after.current_example_idx),
-    )
-    return jnp.any(jnp.stack([jnp.any(a != b) for a, b in pairs]))
+    shown = [(e.canvas, e.current_example_idx) for e in (before, after)]
+    differs = jax.tree.map(lambda a, b: jnp.any(a != b), *shown)
+    return jnp.any(jnp.stack(jax.tree.leaves(differs)))

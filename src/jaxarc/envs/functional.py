@@ -13,25 +13,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt
 
 from jaxarc.config import JaxArcConfig
-from jaxarc.envs.checks import (
-    ACTION_RULE,
-    action_in_range,
-    as_config,
-    as_index,
-    check_choice,
-    checked_action,
-    checked_mode,
-    count_keys,
-    find_rows,
-    for_each,
-    tasks_or_demo,
-)
-from jaxarc.envs.direct_calls import (
-    DirectCall,
-    fields_of,
-    make_module,
-    with_fields,
-)
+from jaxarc.envs import checks
+from jaxarc.envs.direct_calls import DirectCall, fields_of, make_module, with_fields
 from jaxarc.envs.starts import EnvParams, draw_seed, start_episode
 from jaxarc.envs.transition import advance
 from jaxarc.episode import Augmentation, Episode, is_stack, pair_counts
@@ -70,12 +53,13 @@ def arc_reset(
     stack of tasks `task_row` picks one, by its row or its id, otherwise the key does.
     Without a task there is a made-up one.
     """
-    config = as_config(config)
-    tasks, mode = tasks_or_demo(task_data, config), checked_mode(episode_mode, config)
-    task_row = find_rows(tasks, task_row)
-    pair = as_index(initial_pair_idx, "initial_pair_idx")
-    row = as_index(task_row, "task_row")
-    check_choice(tasks, mode, initial_pair_idx, task_row)
+    config = checks.as_config(config)
+    tasks, mode = (
+        checks.tasks_or_demo(task_data, config),
+        checks.checked_mode(episode_mode, config),
+    )
+    names = ("task_row", "initial_pair_idx")
+    row, pair = checks.checked_start(tasks, mode, task_row, initial_pair_idx, names)
     episode, seen = _start(
         *(key, tasks, pair, row, augmentation), rules=(config, mode, False)
     )
@@ -102,13 +86,14 @@ def batch_reset(
     Of a stack each key draws a row, or `task_indices` gives one for each, as rows or
     ids; equal keys make equal starts. The task is shared, never copied.
     """
-    config = as_config(config)
-    tasks, mode = tasks_or_demo(task_data, config), checked_mode(episode_mode, config)
-    count = count_keys(keys)
-    task_indices = find_rows(tasks, task_indices)
-    pairs = for_each(initial_pair_idx, count, "initial_pair_idx")
-    rows = for_each(task_indices, count, "task_indices")
-    check_choice(tasks, mode, initial_pair_idx, task_indices)
+    config = checks.as_config(config)
+    tasks, mode = (
+        checks.tasks_or_demo(task_data, config),
+        checks.checked_mode(episode_mode, config),
+    )
+    names, count = ("task_indices", "initial_pair_idx"), checks.count_keys(keys)
+    chosen = task_indices, initial_pair_idx
+    rows, pairs = checks.checked_start(tasks, mode, *chosen, names, count)
     episodes, seen = _start(
         *(keys, tasks, pairs, rows, augmentation), rules=(config, mode, True)
     )
@@ -150,8 +135,8 @@ def _take_step(
     Done and half of `info` are parts of the new state, named again here because every
     array that a compiled call returns costs a microsecond or two.
     """
-    config = as_config(config)
-    action, checked = checked_action(action, config)
+    config = checks.as_config(config)
+    action, checked = checks.checked_action(action, config)
     source, episode = fields_of(state)["source"], fields_of(state)["episode"]
     shared = isinstance(source, SharedTasks)
     tasks = source.tasks if shared else source
@@ -206,8 +191,8 @@ def _advance(
     after, transition = advance(tasks, episode, clipped, config)
     reward = transition.reward
     if checked:
-        fine = action_in_range(action, config)
-        reward = check(reward, fine, ACTION_RULE)
+        fine = checks.action_in_range(action, config)
+        reward = check(reward, fine, checks.ACTION_RULE)
     demos, tests = pair_counts(tasks, episode.task_row)
     control = transition.operation >= FIRST_CONTROL
     return (

@@ -4,6 +4,7 @@ Operations are allowed by the state, the configuration and the moment; an operat
 is not allowed is replaced as `ActionConfig.invalid_operation_policy` says.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import equinox as eqx
@@ -38,8 +39,11 @@ def allowed_words(
     tasks: JaxArcTask, episode: Episode, config: JaxArcConfig
 ) -> UInt[Array, " two"]:
     """Return as bits what state and configuration allow and the moment gives sense."""
-    words = episode.allowed & jnp.asarray(pack_flags(_configured_operations(config)))
     action = config.action
+    listed = action.allowed_operations
+    configured = range(NUM_OPERATIONS) if listed is None else listed
+    known = [number for number in configured if number < action.max_operations]
+    words = episode.allowed & jnp.asarray(_bits(known))
     if action.dynamic_action_filtering and action.context_dependent_operations:
         demos, tests = pair_counts(tasks, episode.task_row)
         training = episode.episode_mode == 0
@@ -51,16 +55,7 @@ def allowed_words(
     return words
 
 
-def _configured_operations(config: JaxArcConfig) -> np.ndarray:
-    allowed = np.arange(NUM_OPERATIONS) < config.action.max_operations
-    if config.action.allowed_operations is not None:
-        listed = np.zeros(NUM_OPERATIONS, bool)
-        listed[list(config.action.allowed_operations)] = True
-        allowed = allowed & listed
-    return allowed
-
-
-def _bits(operations: tuple[int, ...]) -> np.ndarray:
+def _bits(operations: Iterable[int]) -> np.ndarray:
     mask = np.zeros(NUM_OPERATIONS, bool)
     mask[list(operations)] = True
     return pack_flags(mask)
@@ -148,28 +143,18 @@ def next_pair(
     their number.
     """
     pair = place.pair
-    training = place.mode == 0
-    allowed = jnp.where(
-        training,
-        config.episode.allow_demo_switching,
-        config.episode.allow_test_switching,
-    )
-    to_next = _either(training, operation, Op.SWITCH_TO_NEXT_DEMO_PAIR)
-    to_previous = _either(training, operation, Op.SWITCH_TO_PREV_DEMO_PAIR)
-    to_unsolved = operation == jnp.where(
-        training, Op.SWITCH_TO_FIRST_UNSOLVED_DEMO, Op.SWITCH_TO_FIRST_UNSOLVED_TEST
-    )
+    rules = config.episode
+    switching = rules.allow_demo_switching, rules.allow_test_switching
+    allowed = jnp.where(place.mode == 0, *switching)
+    # The switches between tests come after those between demonstrations.
+    to_next = operation == Op.SWITCH_TO_NEXT_DEMO_PAIR + 2 * place.mode
+    to_previous = operation == Op.SWITCH_TO_PREV_DEMO_PAIR + 2 * place.mode
+    to_unsolved = operation == Op.SWITCH_TO_FIRST_UNSOLVED_DEMO + place.mode
     some = jnp.maximum(place.count, 1)  # XLA defines no remainder by 0
     target = jnp.where(to_next, (pair + 1) % some, pair)
     target = jnp.where(to_previous, (pair + some - 1) % some, target)
     target = jnp.where(to_unsolved, _first_unsolved(completed, place), target)
     return jnp.where(allowed & (to_next | to_previous | to_unsolved), target, pair)
-
-
-def _either(training: Flag, operation: Index, demo: Op) -> Flag:
-    """Return whether this is the demonstration switch, or in test mode its twin."""
-    twin = Op.SWITCH_TO_NEXT_TEST_PAIR - Op.SWITCH_TO_NEXT_DEMO_PAIR
-    return operation == jnp.where(training, int(demo), int(demo) + twin)
 
 
 def _first_unsolved(completed: Bool[Array, " slots"], place: Place) -> Index:
@@ -223,39 +208,30 @@ def _training_reward(outcome: Outcome, rules: RewardConfig) -> Float[Array, ""]:
     return (
         weight * outcome.improvement
         + _when(outcome.improvement > 0, rules.progress_bonus)
-        + _bonuses(outcome, rules, rules.demo_completion_bonus)
-        + _wrong_answer(outcome, rules)
+        + _verdict(outcome, rules, rules.demo_completion_bonus)
     )
 
 
 def _testing_reward(outcome: Outcome, rules: RewardConfig) -> Float[Array, ""]:
     weight = rules.similarity_weight * rules.evaluation_similarity_weight
-    due = (
-        weight * outcome.similarity
-        + _bonuses(outcome, rules, rules.test_completion_bonus)
-        + _wrong_answer(outcome, rules)
-    )
-    return jnp.where(outcome.submitted, due, 0.0)
+    verdict = _verdict(outcome, rules, rules.test_completion_bonus)
+    return jnp.where(outcome.submitted, weight * outcome.similarity + verdict, 0.0)
 
 
-def _bonuses(
+def _verdict(
     outcome: Outcome, rules: RewardConfig, completion: float
 ) -> Float[Array, ""]:
-    """Return what solving a pair earns, the first time."""
+    """Return what solving a pair earns, the first time, or a wrong answer costs."""
     early = outcome.step_count <= rules.efficiency_bonus_threshold
-    again = outcome.others_solved
     bonus = (
         rules.success_bonus
         + completion
         + _when(early, rules.efficiency_bonus)
-        + _when(again, rules.consecutive_success_bonus)
+        + _when(outcome.others_solved, rules.consecutive_success_bonus)
     )
-    return jnp.where(outcome.newly_solved, bonus, 0.0)
-
-
-def _wrong_answer(outcome: Outcome, rules: RewardConfig) -> Float[Array, ""]:
     wrong = outcome.submitted & ~outcome.solved
-    return _when(wrong, rules.unsolved_submission_penalty)
+    penalty = _when(wrong, rules.unsolved_submission_penalty)
+    return jnp.where(outcome.newly_solved, bonus, penalty)
 
 
 def _when(condition: Flag, amount: float) -> Float[Array, ""]:

@@ -1,6 +1,9 @@
 """How an episode begins, and what one action makes of it."""
 
+from dataclasses import replace
+
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
@@ -22,12 +25,10 @@ from jaxarc.episode import (
     Augmentation,
     Episode,
     Pair,
-    append_record,
     describe_selection,
     history_shape,
     load_pair,
     load_start,
-    make_record,
     pack_episode,
     pack_flags,
     pair_counts,
@@ -154,13 +155,8 @@ def _edit(
 ) -> Canvas:
     """Return the canvas after the operation; a fresh one holds the pair's input."""
     edited = apply_operation(operation, canvas, selection, raw, pair.given)
-    return Canvas(
-        jnp.where(fresh, pair.given.planes, edited.planes),
-        jnp.where(fresh, pair.given.size, edited.size),
-        canvas.width,
-        jnp.where(fresh, bits.words(0, edited.clipboard.dtype), edited.clipboard),
-        edited.origin,
-    )
+    begun = replace(blank_canvas(pair.given), origin=edited.origin)
+    return jax.tree.map(lambda new, old: jnp.where(fresh, new, old), begun, edited)
 
 
 def _visible_similarity(
@@ -260,7 +256,10 @@ def _record(
     width: int,
     config: JaxArcConfig,
 ) -> tuple[Float[Array, "records fields"], Index, Index]:
-    """Return the history with this step added, stamped with the pair it acted on."""
+    """Return the history with this step added, stamped with the pair it acted on.
+
+    When the ring is full, the oldest record gives way.
+    """
     records = episode.action_history
     length, position = episode.action_history_length, episode.action_history_write_pos
     if records.shape[0] == 0:
@@ -274,6 +273,12 @@ def _record(
             describe_selection(raw, fields, width, form),
             describe_selection(selection, fields, width, form),
         )
-    pair = episode.current_example_idx
-    record = make_record(described, operation, episode.step_count, pair)
-    return append_record(records, length, position, record)
+    numbers = operation, episode.step_count, episode.current_example_idx
+    valid = jnp.ones_like(operation)
+    metadata = jnp.stack([*numbers, valid]).astype(jnp.float32)
+    # The position is kept below the length of the ring, so XLA need not clamp it.
+    records = records.at[position].set(
+        jnp.concatenate([described, metadata]), mode="promise_in_bounds"
+    )
+    room = records.shape[0]
+    return records, jnp.minimum(length + 1, room), (position + 1) % room

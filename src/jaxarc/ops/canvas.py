@@ -168,7 +168,7 @@ def carry_rows(
 
 
 class EffectRow(eqx.Module):
-    """One row of the table of effects, traced."""
+    """One row of the table of effects, traced; in the order of `Effect.numbers`."""
 
     paint: Index
     color: Index
@@ -200,19 +200,8 @@ def effect_row(effect: Effect) -> EffectRow:
 
 
 def _as_row(row: Int[Array, " numbers"]) -> EffectRow:
-    return EffectRow(
-        paint=row[0],
-        color=row[1],
-        landing=row[2],
-        source=row[3],
-        row_reverse=row[4] == 1,
-        column_reverse=row[5] == 1,
-        wraps=row[6] == 1,
-        copies=row[7] == 1,
-        resizes=row[8] == 1,
-        restores=row[9] == 1,
-        terms=row[10:].reshape(2, len(TERMS)),
-    )
+    kinds, flags, terms = row[:4], row[4:10] == 1, row[10:]
+    return EffectRow(*kinds, *flags, terms=terms.reshape(2, len(TERMS)))
 
 
 def apply_operation(

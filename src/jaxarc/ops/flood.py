@@ -5,6 +5,7 @@ down and up through open cells; rounds repeat until nothing changes.
 """
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +14,10 @@ from jaxtyping import Array, Bool, Int, UInt
 from jaxarc import bits
 from jaxarc.bits import Flag, Index, PackedGrid, Rows
 from jaxarc.ops.gpu_kernels import has_kernels, reachable_by_kernel
+
+Mazes: TypeAlias = UInt[Array, "batch h"]
+Places: TypeAlias = Int[Array, " batch"]
+Flags: TypeAlias = Bool[Array, " batch"]
 
 
 def component(grid: PackedGrid, row: Index, column: Index, wanted: Flag) -> Rows:
@@ -60,11 +65,8 @@ def spread(
 
 
 def reachable_in_batch(
-    open_cells: UInt[Array, "batch h"],
-    row: Int[Array, " batch"],
-    column: Int[Array, " batch"],
-    wanted: Bool[Array, " batch"],
-) -> UInt[Array, "batch h"]:
+    open_cells: Mazes, row: Places, column: Places, wanted: Flags
+) -> Mazes:
     """Return `reachable` for every row of a batch.
 
     On NVIDIA devices one kernel keeps each grid in registers until it is done;
@@ -79,11 +81,8 @@ def reachable_in_batch(
 
 
 def reachable_by_rounds(
-    open_cells: UInt[Array, "batch h"],
-    row: Int[Array, " batch"],
-    column: Int[Array, " batch"],
-    wanted: Bool[Array, " batch"],
-) -> UInt[Array, "batch h"]:
+    open_cells: Mazes, row: Places, column: Places, wanted: Flags
+) -> Mazes:
     """Go in rounds over the batch, rows before environments to fill the lanes."""
     dtype = open_cells.dtype
     place = jnp.arange(open_cells.shape[1], dtype=jnp.int32)[:, None] == row[None]

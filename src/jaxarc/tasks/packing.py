@@ -37,6 +37,7 @@ class PackedTasks:
     planes: np.ndarray  # uint32 (grids, planes, SIDE)
     sizes: np.ndarray  # int32 (grids, 2)
     colors: np.ndarray  # int8 (grids,): the largest color, -1 for a missing answer
+    problems: tuple[str, ...] = ()  # why other tasks of the source are not here
 
     def __post_init__(self):
         grids = 2 * int(self.counts.sum())
@@ -106,6 +107,7 @@ def select_tasks(tasks: PackedTasks, rows: Sequence[int]) -> PackedTasks:
         planes=tasks.planes[grids],
         sizes=tasks.sizes[grids],
         colors=tasks.colors[grids],
+        problems=tasks.problems,
     )
 
 
@@ -242,7 +244,11 @@ def combine_tasks(
         name: np.concatenate([getattr(part, name) for part in parts])
         for name in ("counts", "planes", "sizes", "colors")
     }
-    whole = PackedTasks(ids=tuple(i for part in parts for i in part.ids), **arrays)
+    whole = PackedTasks(
+        ids=tuple(task_id for part in parts for task_id in part.ids),
+        problems=tuple(problem for part in parts for problem in part.problems),
+        **arrays,
+    )
     kept = []
     for row, names in enumerate(zip(whole.ids, task_contents(whole), strict=True)):
         if seen.isdisjoint(names):

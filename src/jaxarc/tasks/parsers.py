@@ -38,7 +38,7 @@ class TaskParser(ABC):
 
     def __init__(self, config: DatasetConfig):
         self.config = config.checked()
-        self._load: Callable[[], sources.ParsedDataset]
+        self._load: Callable[[], packing.PackedTasks]
         if config.dataset_path:
             folder = Path(config.dataset_path).expanduser().absolute()
             self._load = partial(sources.load_source, self._find(folder))
@@ -54,7 +54,7 @@ class TaskParser(ABC):
     def _find(self, folder: Path) -> sources.Source:
         """Return the files of this data set below a folder."""
 
-    def _embedded(self) -> Callable[[], sources.ParsedDataset]:
+    def _embedded(self) -> Callable[[], packing.PackedTasks]:
         """Return how to load what comes with the package."""
         raise RuntimeError(
             f"{self.title} is not included in the package: give its folder as "
@@ -69,19 +69,19 @@ class TaskParser(ABC):
     @cached_property
     def tasks(self) -> packing.PackedTasks:
         """The sound tasks, sorted by id, packed on the host."""
-        parsed = self._load()
-        for problem in parsed.problems:
+        tasks = self._load()
+        for problem in tasks.problems:
             logger.warning("skipped %s", problem)
-        left_out = self._left_out(parsed.tasks)
+        left_out = self._left_out(tasks)
         for reason in left_out.values():
             logger.error("skipped %s", reason)
-        kept = [row for row in range(len(parsed.tasks.ids)) if row not in left_out]
+        kept = [row for row in range(len(tasks.ids)) if row not in left_out]
         if not kept:
-            reasons = [*parsed.problems, *left_out.values(), "there are no files"]
+            reasons = [*tasks.problems, *left_out.values(), "there are no files"]
             raise RuntimeError(
                 f"{self.title}: no usable task is left, the first reason: {reasons[0]}"
             )
-        tasks = packing.select_tasks(parsed.tasks, kept) if left_out else parsed.tasks
+        tasks = packing.select_tasks(tasks, kept) if left_out else tasks
         for task_id in tasks.ids:
             register_task(task_id)
         return tasks
@@ -124,10 +124,7 @@ class TaskParser(ABC):
 
     def get_task_by_id(self, task_id: str) -> "JaxArcTask":
         """Return one task; ValueError if there is none, or it does not fit."""
-        row = self._row(task_id)
-        if row in self._misfits:
-            raise ValueError(self._misfits[row])
-        index = self.get_task_index_for_id(task_id)
+        row, index = self._row(task_id), register_task(task_id)
         return packing.unstacked_task(self.tasks, row, self.config, index)
 
     def get_raw_task(self, task_id: str) -> RawTask:
@@ -158,10 +155,8 @@ class TaskParser(ABC):
                 f"{len(misfits)} of {len(rows)} tasks do not fit, the first: "
                 f"{misfits[0]} (get_fitting_task_ids() lists those that fit)"
             )
-        indices = [self.get_task_index_for_id(task_id) for task_id in ids]
-        return packing.stack_tasks(
-            packing.select_tasks(self.tasks, rows), self.config, indices
-        )
+        tasks = packing.select_tasks(self.tasks, rows)
+        return packing.stack_tasks(tasks, self.config, [*map(register_task, ids)])
 
     def get_task_index_for_id(self, task_id: str) -> int:
         """Return the process-wide number of one of the tasks."""
@@ -211,7 +206,7 @@ class ArcAgiParser(TaskParser):
     def _find(self, folder: Path) -> sources.Source:
         return sources.arc_folder_source(folder, self.config.task_split)
 
-    def _embedded(self) -> Callable[[], sources.ParsedDataset]:
+    def _embedded(self) -> Callable[[], packing.PackedTasks]:
         kind = sources.dataset_kind(self.config.dataset_name)
         if not kind.startswith("AGI"):
             raise ValueError(

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Int
 
-from jaxarc.types import JaxArcTask
+from jaxarc.types import JaxArcTask, is_traced, on_device
 
 BLOCK = 3  # cells a side
 
@@ -66,7 +66,9 @@ def stack_task_list(tasks: Sequence[JaxArcTask]) -> JaxArcTask:
                 f"task {index} has {_described(task)}, task 0 has "
                 f"{_described(tasks[0])}: load them with the same DatasetConfig"
             )
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *tasks)
+    # On the host if possible: eagerly, every leaf would compile a program.
+    xp = jnp if is_traced(tasks) else np
+    return jax.tree.map(lambda *leaves: on_device(xp.stack(leaves)), *tasks)
 
 
 def gather_task(buffer: JaxArcTask, index: Int[ArrayLike, ""]) -> JaxArcTask:

@@ -12,7 +12,7 @@ import os
 import re
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -64,6 +64,7 @@ DATASETS = {
         *(10, 4),
     ),
 }
+_KINDS = {name: kind for kind, one in DATASETS.items() for name in one.synonyms}
 _EMBEDDED = {"AGI1": "arcagi_*.json", "AGI2": "arcagi2_*.json"}
 _SECTIONS = {TRAINING: "train", EVALUATION: "eval"}
 
@@ -76,9 +77,8 @@ def dataset_kind(name: str) -> str:
     >>> dataset_kind("arc-agi-1"), dataset_kind("MiniARC"), dataset_kind("agi_2")
     ('AGI1', 'Mini', 'AGI2')
     """
-    for kind, dataset in DATASETS.items():
-        if _plain(name) in dataset.synonyms:
-            return kind
+    if is_dataset(name):
+        return _KINDS[_plain(name)]
     raise ValueError(
         f"data set {name!r} is not known: use one of {', '.join(DATASETS)} or a "
         "synonym such as miniarc, conceptarc, arc-agi-1, arc-agi-2"
@@ -87,7 +87,7 @@ def dataset_kind(name: str) -> str:
 
 def is_dataset(name: str) -> bool:
     """Return whether a name means a data set."""
-    return any(_plain(name) in dataset.synonyms for dataset in DATASETS.values())
+    return _plain(name) in _KINDS
 
 
 def _plain(name: str) -> str:
@@ -291,15 +291,7 @@ ARRAYS = ("counts", "planes", "sizes", "colors")
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, eq=False)
-class ParsedDataset:
-    """The sound tasks of a source, and a sentence about each of the others."""
-
-    tasks: PackedTasks
-    problems: tuple[str, ...]
-
-
-def parse_source(source: Source) -> ParsedDataset:
+def parse_source(source: Source) -> PackedTasks:
     """Read and check every task; those that are not sound become problems."""
     tasks: dict[str, RawTask] = {}
     problems = []
@@ -320,10 +312,10 @@ def parse_source(source: Source) -> ParsedDataset:
             except TaskError as error:
                 problems.append(str(error))
     ordered = [tasks[task_id] for task_id in sorted(tasks)]
-    return ParsedDataset(pack_tasks(ordered), tuple(problems))
+    return replace(pack_tasks(ordered), problems=tuple(problems))
 
 
-def load_source(source: Source) -> ParsedDataset:
+def load_source(source: Source) -> PackedTasks:
     """Return the data set, from the cache if that has it as the files now are.
 
     The cache is a convenience: a damaged file is made again with a warning, and where
@@ -336,8 +328,8 @@ def load_source(source: Source) -> ParsedDataset:
     if cached is not None:
         return cached
     parsed = parse_source(source)
-    about = {"stamp": stamp, "ids": parsed.tasks.ids, "problems": parsed.problems}
-    arrays = {array: getattr(parsed.tasks, array) for array in ARRAYS}
+    about = {"stamp": stamp, "ids": parsed.ids, "problems": parsed.problems}
+    arrays = {array: getattr(parsed, array) for array in ARRAYS}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(path) as file:
@@ -347,7 +339,7 @@ def load_source(source: Source) -> ParsedDataset:
     return parsed
 
 
-def _load(path: Path, stamp: str) -> ParsedDataset | None:
+def _load(path: Path, stamp: str) -> PackedTasks | None:
     if not path.is_file():
         return None
     try:
@@ -357,14 +349,14 @@ def _load(path: Path, stamp: str) -> ParsedDataset | None:
             if about["stamp"] != stamp:
                 return None
             arrays = {array: held[array] for array in ARRAYS}
-        tasks = PackedTasks(ids=tuple(about["ids"]), **arrays)
-        return ParsedDataset(tasks, tuple(about["problems"]))
+        told = {name: tuple(about[name]) for name in ("ids", "problems")}
+        return PackedTasks(**told, **arrays)
     except (BadZipFile, zlib.error, EOFError, ValueError, KeyError, OSError) as error:
         logger.warning("cached tasks %s are damaged, parsing again: %s", path, error)
         return None
 
 
-def load_embedded(kind: str, split: str) -> ParsedDataset:
+def load_embedded(kind: str, split: str) -> PackedTasks:
     """Load ARC-AGI-1, ARC-AGI-2, or both (`AGI12`) without what they share.
 
     Of both, `train` holds no task that is in either evaluation split, `evaluation`
@@ -381,7 +373,6 @@ def load_embedded(kind: str, split: str) -> ParsedDataset:
     # Evaluation comes first, so that of all tasks those are kept as they are there.
     wanted = [one for part in sets if part in parts for one in sets[part]]
     hidden = sets[EVALUATION] if parts == (TRAINING,) else []
-    tasks = combine_tasks([s.tasks for s in wanted], [s.tasks for s in hidden])
+    tasks = combine_tasks(wanted, hidden)
     order = sorted(range(len(tasks.ids)), key=lambda row: tasks.ids[row])
-    problems = tuple(problem for one in wanted for problem in one.problems)
-    return ParsedDataset(select_tasks(tasks, order), problems)
+    return select_tasks(tasks, order)

@@ -118,35 +118,24 @@ def _shape(rows: Any, at: str) -> tuple[int, int]:
             f"{at} is {_shown(rows)}; a grid is a list of at least one row, correct it "
             "or remove the pair"
         )
-    if len(rows) > MAX_SIDE:
-        raise _too_large(at, f"{len(rows)} rows")
-    if not all(isinstance(row, list | tuple) and row for row in rows):
-        index = next(
-            i
-            for i, row in enumerate(rows)
-            if not isinstance(row, list | tuple) or not row
-        )
+    for index, row in enumerate(rows):
+        if not isinstance(row, list | tuple) or not row:
+            raise TaskError(
+                f"{at}[{index}] is {_shown(row)}; a row is a list of at least one "
+                "cell, correct it or remove the pair"
+            )
+        if len(row) != len(rows[0]):
+            raise TaskError(
+                f"{at}[{index}] has {len(row)} cells and row 0 has {len(rows[0])}; all "
+                "rows of a grid are equally long, correct the row"
+            )
+    shape = len(rows), len(rows[0])
+    if max(shape) > MAX_SIDE:
         raise TaskError(
-            f"{at}[{index}] is {_shown(rows[index])}; a row is a list of at least one "
-            "cell, correct it or remove the pair"
+            f"{at} has {shape[0]} rows and {shape[1]} columns; a grid has at most "
+            f"{MAX_SIDE} of both, cut it or remove the task"
         )
-    width = len(rows[0])
-    if width > MAX_SIDE:
-        raise _too_large(at, f"{width} columns")
-    ragged = next((i for i, row in enumerate(rows) if len(row) != width), None)
-    if ragged is not None:
-        raise TaskError(
-            f"{at}[{ragged}] has {len(rows[ragged])} cells and row 0 has {width}; all "
-            "rows of a grid are equally long, correct the row"
-        )
-    return len(rows), width
-
-
-def _too_large(at: str, found: str) -> TaskError:
-    return TaskError(
-        f"{at} has {found}; a grid has at most {MAX_SIDE} rows and columns, cut it or "
-        "remove the task"
-    )
+    return shape
 
 
 def _bad_cell(rows: Sequence[Sequence[Any]], at: str) -> TaskError:

@@ -57,11 +57,7 @@ class JAXErrorHandler:
         Grids and masks agree by construction: they are views of one packed array.
         """
         fine = checks.state_in_range(state.episode)
-        if not checks.is_traced(fine) and current_mode() == "raise" and not fine.all():
-            raise CheckError(checks.STATE_RULE)
-        return ArcEnvState(
-            state.source, _rowwise(state.episode, fine, checks.STATE_RULE)
-        )
+        return _checked_state(state, fine, checks.STATE_RULE)
 
     @staticmethod
     def validate_grid_operation(
@@ -79,10 +75,8 @@ class JAXErrorHandler:
         number = jnp.asarray(operation)
         fine = (number >= 0) & (number < NUM_OPERATIONS)
         rule = f"operation must be 0 to {NUM_OPERATIONS - 1}"
-        if not checks.is_traced(fine) and current_mode() == "raise" and not fine.all():
-            raise CheckError(f"{rule}, not {operation}")
-        episode = check(state.episode, fine, rule)
-        return ArcEnvState(state.source, episode)
+        known = "" if checks.is_traced(operation) else f", not {operation}"
+        return _checked_state(state, fine, rule + known)
 
     @staticmethod
     def get_error_mode() -> str:
@@ -132,6 +126,14 @@ def _checked(action: T, config: JaxArcConfig, where: str) -> T:
     return _rowwise(
         action, checks.action_in_range(action, config), where + checks.ACTION_RULE
     )
+
+
+def _checked_state(state: ArcEnvState, fine: Any, rule: str) -> ArcEnvState:
+    if current_mode() == "raise" and not checks.is_traced(fine):
+        if not fine.all():
+            raise CheckError(rule)
+        return state
+    return ArcEnvState(state.source, _rowwise(state.episode, fine, rule))
 
 
 def _rowwise(tree: T, fine: Any, message: str) -> T:

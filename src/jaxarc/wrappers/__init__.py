@@ -1,11 +1,6 @@
 """Wrappers: other actions, more channels, automatic resets, figures, many at once."""
 
-from jaxarc.wrappers.episodes import (
-    AutoReset,
-    MetricsWrapper,
-    Vectorize,
-    Wrapper,
-)
+from jaxarc.wrappers.episodes import AutoReset, MetricsWrapper, Vectorize, Wrapper
 from jaxarc.wrappers.views import (
     AnswerObservationWrapper,
     BboxActionWrapper,

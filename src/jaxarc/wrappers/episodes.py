@@ -8,10 +8,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxarc.envs.checks import check_choice, find_rows
-from jaxarc.envs.environment import Environment, Identified, TimeStep
-from jaxarc.envs.starts import EnvParams
+from jaxarc.envs.checks import checked_start
+from jaxarc.envs.environment import Environment, Identified, Params, TimeStep
 from jaxarc.state import ArcEnvState
+
+Result: TypeAlias = tuple[Any, TimeStep]
 
 
 class Wrapper(Identified):
@@ -19,15 +20,11 @@ class Wrapper(Identified):
 
     env: Any  # AnyEnvironment, which is defined by this class
 
-    def reset(
-        self, key: Any, env_params: EnvParams | None = None, **start: Any
-    ) -> tuple[Any, TimeStep]:
+    def reset(self, key: Any, env_params: Params = None, **start: Any) -> Result:
         """Start an episode."""
         return self.env.reset(key, env_params, **start)
 
-    def step(
-        self, state: Any, action: Any, env_params: EnvParams | None = None
-    ) -> tuple[Any, TimeStep]:
+    def step(self, state: Any, action: Any, env_params: Params = None) -> Result:
         """Advance by one action."""
         return self.env.step(state, action, env_params)
 
@@ -60,21 +57,17 @@ class AutoReset(Wrapper):
     `environment.auto_reset` off it begins nothing: a finished episode stays finished.
     """
 
-    def reset(
-        self, key: Any, env_params: EnvParams | None = None, **start: Any
-    ) -> tuple[Any, TimeStep]:
+    def reset(self, key: Any, env_params: Params = None, **start: Any) -> Result:
         """Start an episode."""
         state, step = self.env.reset(key, env_params, **start)
         extras = step.extras | {"final_observation": step.observation}
         return state, dataclasses.replace(step, extras=extras)
 
-    def step(
-        self, state: Any, action: Any, env_params: EnvParams | None = None
-    ) -> tuple[Any, TimeStep]:
+    def step(self, state: Any, action: Any, env_params: Params = None) -> Result:
         """Advance by one action."""
         after, step = self.env.step(state, action, env_params)
         extras = step.extras | {"final_observation": step.observation}
-        params = self.params if env_params is None else env_params
+        params = env_params or self.params
         if not params.config.environment.auto_reset:
             return after, dataclasses.replace(step, extras=extras)
         fresh = self.env.auto_reset(after, step.last(), env_params)
@@ -107,17 +100,15 @@ class MetricsWrapper(Wrapper):
     On the last step of an episode they are those of the whole episode.
     """
 
-    def reset(
-        self, key: Any, env_params: EnvParams | None = None, **start: Any
-    ) -> tuple[Any, TimeStep]:
+    def reset(self, key: Any, env_params: Params = None, **start: Any) -> Result:
         """Start an episode."""
         state, step = self.env.reset(key, env_params, **start)
         fresh = MetricsState(state, _initial_metrics(step.extras["similarity"]))
         return fresh, _with_metrics(step, fresh.metrics)
 
     def step(
-        self, state: MetricsState, action: Any, env_params: EnvParams | None = None
-    ) -> tuple[Any, TimeStep]:
+        self, state: MetricsState, action: Any, env_params: Params = None
+    ) -> Result:
         """Advance by one action."""
         inner, step = self.env.step(state.inner, action, env_params)
         before = state.metrics
@@ -135,7 +126,7 @@ class MetricsWrapper(Wrapper):
         )
         return MetricsState(inner, metrics), _with_metrics(step, metrics)
 
-    def observe(self, state: Any, env_params: EnvParams | None = None) -> Array:
+    def observe(self, state: Any, env_params: Params = None) -> Array:
         """Return the observation of a state."""
         return self.env.observe(state.inner, env_params)
 
@@ -148,7 +139,7 @@ class MetricsWrapper(Wrapper):
         return self.env.arc_state(state.inner)
 
     def auto_reset(
-        self, state: MetricsState, done: Any, env_params: EnvParams | None = None
+        self, state: MetricsState, done: Any, env_params: Params = None
     ) -> MetricsState:
         """Return the state, or a start of another episode where it is done."""
         inner = self.env.auto_reset(state.inner, done, env_params)
@@ -181,32 +172,26 @@ class Vectorize(Wrapper):
     make equal starts, which is how a group of environments begins alike.
     """
 
-    def reset(
-        self, key: Any, env_params: EnvParams | None = None, **start: Any
-    ) -> tuple[Any, TimeStep]:
+    def reset(self, key: Any, env_params: Params = None, **start: Any) -> Result:
         """Start an episode for every key; `start` has a value for each.
 
         Tasks are a list of ids, or an array of rows.
         """
-        params = self.params if env_params is None else env_params
-        start = start | {"task": find_rows(params.buffer, start.get("task"))}
-        pair, task = start.get("pair"), start["task"]
-        check_choice(params.buffer, params.episode_mode, pair, task)
+        params = env_params or self.params
+        chosen = start.get("task"), start.get("pair")
+        task, pair = checked_start(params.buffer, params.episode_mode, *chosen)
+        start |= {"task": task, "pair": pair}
         return _reset_many(self.env, key, env_params, start)
 
-    def step(
-        self, state: Any, action: Any, env_params: EnvParams | None = None
-    ) -> tuple[Any, TimeStep]:
+    def step(self, state: Any, action: Any, env_params: Params = None) -> Result:
         """Advance by one action each."""
         return jax.vmap(lambda s, a: self.env.step(s, a, env_params))(state, action)
 
-    def auto_reset(
-        self, state: Any, done: Any, env_params: EnvParams | None = None
-    ) -> Any:
+    def auto_reset(self, state: Any, done: Any, env_params: Params = None) -> Any:
         """Return the states, with another start for those that are done."""
         return jax.vmap(lambda s, d: self.env.auto_reset(s, d, env_params))(state, done)
 
-    def observe(self, state: Any, env_params: EnvParams | None = None) -> Array:
+    def observe(self, state: Any, env_params: Params = None) -> Array:
         """Return the observations of the states."""
         return jax.vmap(lambda s: self.env.observe(s, env_params))(state)
 
@@ -221,6 +206,6 @@ class Vectorize(Wrapper):
 # changes would be broadcast by a program of its own.
 @jax.jit
 def _reset_many(
-    env: AnyEnvironment, keys: Any, params: EnvParams | None, start: dict[str, Any]
-) -> tuple[Any, TimeStep]:
+    env: AnyEnvironment, keys: Any, params: Params, start: dict[str, Any]
+) -> Result:
     return jax.vmap(lambda key, start: env.reset(key, params, **start))(keys, start)

@@ -16,12 +16,11 @@ from jaxtyping import Array, Int
 
 from jaxarc import bits
 from jaxarc.actions import BboxAction, PointAction
-from jaxarc.envs.environment import TimeStep
+from jaxarc.envs.environment import Params, TimeStep
 from jaxarc.envs.spaces import Bounded, DictSpace, Discrete
-from jaxarc.envs.starts import EnvParams
 from jaxarc.episode import Episode, current_pair, load_pair, pair_counts
 from jaxarc.types import JaxArcTask
-from jaxarc.wrappers.episodes import Wrapper
+from jaxarc.wrappers.episodes import Result, Wrapper
 
 Channels = Int[Array, "h w channels"]
 
@@ -31,16 +30,14 @@ class ComponentActionWrapper(Wrapper):
 
     kind: ClassVar[type[PointAction | BboxAction]]
 
-    def action_space(self, env_params: EnvParams | None = None) -> DictSpace:
+    def action_space(self, env_params: Params = None) -> DictSpace:
         """Return a space with a number for each component."""
         shape = self.params.buffer.get_grid_shape()
         operations = Discrete(self.params.config.action.max_operations)
         cells = [(name, Discrete(shape[axis])) for name, axis in self.kind.axes.items()]
         return DictSpace((("operation", operations), *cells))
 
-    def step(
-        self, state: Any, action: Any, env_params: EnvParams | None = None
-    ) -> tuple[Any, TimeStep]:
+    def step(self, state: Any, action: Any, env_params: Params = None) -> Result:
         """Advance by one action, a dictionary or a structured one."""
         if isinstance(action, dict):
             names = ("operation", *self.kind.axes)
@@ -83,13 +80,11 @@ class FlattenActionWrapper(Wrapper):
                 "PointActionWrapper, or smaller grids"
             )
 
-    def action_space(self, env_params: EnvParams | None = None) -> Discrete:
+    def action_space(self, env_params: Params = None) -> Discrete:
         """Return as many numbers as there are actions."""
         return Discrete(math.prod(space.num_values for _, space in self._components))
 
-    def step(
-        self, state: Any, action: Any, env_params: EnvParams | None = None
-    ) -> tuple[Any, TimeStep]:
+    def step(self, state: Any, action: Any, env_params: Params = None) -> Result:
         """Step with the action of this number."""
         return self.env.step(state, self.unflatten(action), env_params)
 
@@ -126,39 +121,31 @@ class ObservationWrapper(Wrapper):
     def channels(self, tasks: JaxArcTask, episode: Episode) -> Channels:
         """Return the channels to add."""
 
-    def observe(self, state: Any, env_params: EnvParams | None = None) -> Channels:
+    def observe(self, state: Any, env_params: Params = None) -> Channels:
         """Return all channels."""
         return self._extended(self.env.observe(state, env_params), state, env_params)
 
-    def reset(
-        self, key: Any, env_params: EnvParams | None = None, **start: Any
-    ) -> tuple[Any, TimeStep]:
+    def reset(self, key: Any, env_params: Params = None, **start: Any) -> Result:
         """Start an episode."""
         state, step = self.env.reset(key, env_params, **start)
         return state, self._seen(state, step, env_params)
 
-    def step(
-        self, state: Any, action: Any, env_params: EnvParams | None = None
-    ) -> tuple[Any, TimeStep]:
+    def step(self, state: Any, action: Any, env_params: Params = None) -> Result:
         """Advance by one action."""
         after, step = self.env.step(state, action, env_params)
         return after, self._seen(after, step, env_params)
 
-    def _seen(
-        self, state: Any, step: TimeStep, env_params: EnvParams | None
-    ) -> TimeStep:
+    def _seen(self, state: Any, step: TimeStep, env_params: Params) -> TimeStep:
         seen = self._extended(step.observation, state, env_params)
         return dataclasses.replace(step, observation=seen)
 
-    def _extended(
-        self, seen: Array, state: Any, env_params: EnvParams | None
-    ) -> Channels:
+    def _extended(self, seen: Array, state: Any, env_params: Params) -> Channels:
         seen = seen[..., None] if seen.ndim == 2 else seen
-        params = self.params if env_params is None else env_params
+        params = env_params or self.params
         more = self.channels(params.buffer, self.env.arc_state(state).episode)
         return jnp.concatenate([seen, more], axis=-1)
 
-    def observation_space(self, env_params: EnvParams | None = None) -> Bounded:
+    def observation_space(self, env_params: Params = None) -> Bounded:
         """Return the space of grids with channels."""
         inner = self.env.observation_space(env_params)
         channels = inner.shape[2] if len(inner.shape) == 3 else 1

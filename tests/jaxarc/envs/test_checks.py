@@ -36,9 +36,6 @@ def test_configurations_and_mappings_are_read():
         == checks.as_config(OmegaConf.create(settings))
         == wanted
     )
-
-
-def test_other_configurations_are_refused():
     with pytest.raises(TypeError, match="configuration is a int: pass a JaxArcConfig"):
         checks.as_config(3)
 
@@ -58,16 +55,6 @@ def test_without_a_task_there_is_one_and_a_warning(caplog):
         checks.tasks_or_demo({}, CONFIG)
 
 
-def test_an_index_for_each_row():
-    assert checks.as_index(None, "row") is None
-    assert checks.as_index(3, "row").dtype == jnp.int32
-    assert checks.for_each(None, 4, "rows") is None
-    assert checks.for_each(2, 4, "rows").tolist() == [2, 2, 2, 2]
-    assert checks.for_each([3, 1], 2, "rows").tolist() == [3, 1]
-    with pytest.raises(ValueError, match=r"rows has shape \(3,\).*each of the 2 keys"):
-        checks.for_each([1, 2, 3], 2, "rows")
-
-
 @pytest.fixture(scope="module")
 def stack():
     rng = np.random.default_rng(0)
@@ -80,29 +67,42 @@ def stack():
 @pytest.mark.parametrize(
     ("mode", "pair", "row", "message"),
     [
-        (0, 4, 1, r"initial_pair_idx is 4: there are 4 demonstration pairs"),
-        (1, 1, 1, r"initial_pair_idx is 1: there are 1 test pairs"),
-        (0, -1, 1, r"initial_pair_idx is -1"),
-        (0, 1, None, r"initial_pair_idx is 1: there are 1 demonstration pairs"),
-        (0, [0, 1], [1, 0], r"initial_pair_idx is \[0, 1\]: there are \[4, 1\]"),
-        (0, None, 2, r"task index is 2: there are 2 tasks"),
-        (0, None, [0, -1], r"task index is \[0, -1\]"),
+        (0, 4, 1, r"pair is 4: there are 4 demonstration pairs"),
+        (1, 1, 1, r"pair is 1: there are 1 test pairs"),
+        (0, -1, 1, r"pair is -1"),
+        (0, 1, None, r"pair is 1: there are 1 demonstration pairs"),
+        (0, [0, 1], [1, 0], r"pair is \[0, 1\]: there are \[4, 1\]"),
+        (0, None, 2, r"task is 2: there are 2 tasks"),
+        (0, None, [0, -1], r"task is \[0, -1\]"),
     ],
 )
 def test_choices_that_do_not_exist_are_refused(stack, mode, pair, row, message):
     with pytest.raises(ValueError, match=message):
-        checks.check_choice(stack, mode, pair, row)
+        checks.checked_start(stack, mode, row, pair)
 
 
-def test_choices_that_exist_pass(stack):
-    checks.check_choice(stack, 0, None, None)
-    checks.check_choice(stack, 0, 0, None)
-    checks.check_choice(stack, 0, [3, 0], [1, 0])
-    checks.check_choice(stack, 1, 2, 0)
+@pytest.mark.parametrize(
+    ("mode", "row", "pair"),
+    [(0, None, None), (0, None, 0), (0, [1, 0], [3, 0]), (1, 0, 2)],
+)
+def test_choices_that_exist_become_arrays(stack, mode, row, pair):
+    for chosen, found in zip(
+        (row, pair), checks.checked_start(stack, mode, row, pair), strict=True
+    ):
+        assert (found is None) == (chosen is None)
+        assert found is None or (found.dtype, found.tolist()) == (jnp.int32, chosen)
+
+
+def test_a_choice_for_each_of_many(stack):
+    names = ("rows", "pairs")
+    rows, pairs = checks.checked_start(stack, 0, [1, 0], 0, names, 2)
+    assert (rows.tolist(), pairs.tolist()) == ([1, 0], [0, 0])
+    with pytest.raises(ValueError, match=r"rows has shape \(3,\).*each of the 2 keys"):
+        checks.checked_start(stack, 0, [1, 0, 1], None, names, 2)
 
 
 def test_traced_choices_pass(stack):
-    jax.jit(lambda i: checks.check_choice(stack, 0, i, i) or i)(jnp.int32(99))
+    jax.jit(lambda i: checks.checked_start(stack, 0, i, i))(jnp.int32(99))
 
 
 @pytest.mark.parametrize(

@@ -67,19 +67,17 @@ def allowed_at(config, mode=0, steps=1, demos=2, tests=2, permitted=None):
     return set(np.nonzero(unpack_flags(words, 42))[0].tolist())
 
 
-def test_the_configured_list_holds_always():
-    config = make_config(action={"allowed_operations": (3, 34, 41)})
-    assert allowed_at(config) == {3, 34, 41}
-
-
-def test_max_operations_cuts_the_list():
-    assert allowed_at(make_config(action={"max_operations": 35})) == set(range(35))
-
-
-def test_the_mask_of_the_state_holds_always():
-    permitted = np.arange(42) % 2 == 0
-    config = make_config(action={"allowed_operations": (1, 2, 3, 4)})
-    assert allowed_at(config, permitted=permitted) == {2, 4}
+@pytest.mark.parametrize(
+    ("action", "permitted", "wanted"),
+    [
+        ({"allowed_operations": (3, 34, 41)}, None, {3, 34, 41}),
+        ({"max_operations": 35}, None, set(range(35))),
+        ({"max_operations": 35, "allowed_operations": (3, 41)}, None, {3}),
+        ({"allowed_operations": (1, 2, 3, 4)}, np.arange(42) % 2 == 0, {2, 4}),
+    ],
+)
+def test_configuration_and_state_hold_always(action, permitted, wanted):
+    assert allowed_at(make_config(action=action), permitted=permitted) == wanted
 
 
 @pytest.mark.parametrize(

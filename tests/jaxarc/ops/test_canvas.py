@@ -131,7 +131,7 @@ def test_rows_land_where_the_map_says(reverse, height):
         np.testing.assert_array_equal(found, expected)
 
 
-CASES = 400
+CASES = 300
 
 
 def packed_clipboards(clipboards):
@@ -187,7 +187,7 @@ def run(kind, shape, cases):
 
 
 # Masks are the general case: they alone meet the edges of every word length.
-MASKED = [(1, 1), (1, 7), (6, 13), (8, 8), (16, 16), (30, 30), (32, 32)]
+MASKED = [(1, 1), (1, 7), (6, 13), (8, 8), (16, 16), (32, 32)]
 
 
 @pytest.mark.parametrize(

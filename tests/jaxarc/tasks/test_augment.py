@@ -8,15 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from arc_episode_reference import build_task
 from arc_play import row
 from arc_samples import assert_holds, padded, random_raw_task, sizes
-from jaxarc.tasks.augment import (
-    augment_task,
-    random_augmentation,
-)
+from jaxarc.tasks.augment import augment_task, random_augmentation
 from jaxarc.tasks.packing import pack_tasks, stack_tasks
 from jaxarc.tasks.task_json import RawTask
+from jaxarc.types import JaxArcTask
 
 IDENTITY = np.arange(10)
 
@@ -36,7 +33,7 @@ augment = eqx.filter_jit(augment_task)
 
 
 def one_task(raw, room, index=0):
-    """A task of this room, for which one program is compiled and not dozens."""
+    """A task of this room."""
     arrays = []
     for pairs, slots in (
         (raw.train, room.max_train_pairs),
@@ -46,7 +43,7 @@ def one_task(raw, room, index=0):
             grids = [pair[side] for pair in pairs]
             arrays += padded(grids, slots, room.max_grid_height, room.max_grid_width)
         arrays.append(len(pairs))
-    return build_task(*arrays, task_index=index)
+    return JaxArcTask(*arrays, task_index=index)
 
 
 @pytest.mark.parametrize("side", [32, 16, 5])
@@ -87,7 +84,7 @@ def test_a_stack_is_mapped():
     rng = np.random.default_rng(2)
     room = sizes(10, 10, 3, 2)
     raw = [random_raw_task(rng, f"t{i}", 10) for i in range(8)]
-    stack = jax.jit(lambda: stack_tasks(pack_tasks(raw), room, range(8)))()
+    stack = stack_tasks(pack_tasks(raw), room, range(8))
     permutations = np.stack([rng.permutation(10) for _ in raw]).astype(np.int32)
     mapped = eqx.filter_jit(jax.vmap(augment_task))
     changed = mapped(stack, jnp.arange(8), jnp.asarray(permutations))

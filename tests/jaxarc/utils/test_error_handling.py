@@ -10,16 +10,8 @@ import pytest
 
 from arc_states import SIDE, assert_same, point, small_config, small_state, small_task
 from jaxarc.envs.functional import arc_step, batch_reset
-from jaxarc.envs.structured_actions import (
-    BboxAction,
-    PointAction,
-    create_mask_action,
-)
-from jaxarc.utils.error_handling import (
-    FRAMES_VARIABLE,
-    MODE_VARIABLE,
-    JAXErrorHandler,
-)
+from jaxarc.envs.structured_actions import BboxAction, PointAction, create_mask_action
+from jaxarc.utils.error_handling import FRAMES_VARIABLE, MODE_VARIABLE, JAXErrorHandler
 from jaxrig.checks import error_mode
 
 CONFIG = small_config()
@@ -53,6 +45,7 @@ BAD = [
     create_mask_action(99, np.zeros((SIDE, SIDE))),
 ]
 compiled = eqx.filter_jit(JAXErrorHandler.validate_action)
+checked_state = eqx.filter_jit(JAXErrorHandler.validate_state_consistency)
 
 
 @pytest.mark.parametrize("action", GOOD)
@@ -99,16 +92,13 @@ def test_nan_mode_gives_a_reward_of_nan():
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"step_count": -1}, {"similarity_score": 1.5}, {"episode_mode": 2}],
+    "change", [{"step_count": -1}, {"similarity_score": 1.5}, {"episode_mode": 2}]
 )
 def test_states_that_make_no_sense_raise(change):
     wrong = small_state().replace(**change)
-    validate = eqx.filter_jit(JAXErrorHandler.validate_state_consistency)
-    with pytest.raises(RuntimeError, match="state is inconsistent"):
-        JAXErrorHandler.validate_state_consistency(wrong)
-    with pytest.raises(RuntimeError, match="state is inconsistent"):
-        jax.block_until_ready(validate(wrong))
+    for validate in (JAXErrorHandler.validate_state_consistency, checked_state):
+        with pytest.raises(RuntimeError, match="state is inconsistent"):
+            jax.block_until_ready(validate(wrong))
 
 
 def test_sound_states_come_back():
@@ -116,8 +106,7 @@ def test_sound_states_come_back():
     assert_same(JAXErrorHandler.validate_state_consistency(state), state)
     keys = jax.random.split(jax.random.key(0), 2)
     states, _ = batch_reset(keys, CONFIG, small_task())
-    validate = eqx.filter_jit(JAXErrorHandler.validate_state_consistency)
-    assert_same(validate(states), states)
+    assert_same(checked_state(states), states)
 
 
 def test_grid_operations():

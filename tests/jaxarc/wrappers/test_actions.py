@@ -10,11 +10,7 @@ from arc_play import make_config
 from arc_states import assert_same, point
 from jaxarc.actions import BboxAction
 from jaxarc.envs.spaces import Discrete
-from jaxarc.wrappers import (
-    BboxActionWrapper,
-    FlattenActionWrapper,
-    PointActionWrapper,
-)
+from jaxarc.wrappers import BboxActionWrapper, FlattenActionWrapper, PointActionWrapper
 from jaxrig.checks import CheckError
 
 FORMS = {
