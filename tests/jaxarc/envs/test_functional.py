@@ -224,8 +224,9 @@ def test_in_nan_mode_the_rewards_of_wrong_rows_tell(states):
     assert jnp.isnan(rewards).tolist() == [False, True, False, False, False, False]
 
 
-def test_unchecked_actions_are_clipped(state):
-    config = make_config(SHAPE, action={"validate_actions": False})
+@pytest.mark.parametrize("setting", ["validate_actions", "allow_invalid_actions"])
+def test_unchecked_actions_are_clipped(setting, state):
+    config = make_config(SHAPE, action={setting: setting == "allow_invalid_actions"})
     clipped = arc_step(state, create_point_action(-4, 99, -1), config)
     assert_equal(clipped, arc_step(state, create_point_action(0, 4, 0), config))
     program = jax.make_jaxpr(lambda s, a: arc_step(s, a, config))(state, FILL)

@@ -207,29 +207,20 @@ def test_episodes_equal_the_simulator(name):
 
 
 ASIDE = 0  # a fill of a cell that is black already
-SWITCHING = {"allow_test_switching": True, "compiled": True}
+SWITCHING = {"allow_test_switching": True}
 
 
-def follow(moves, tests, *, mode=1, compiled=False, **episode):
-    """Point operations on the first cell of the simulator: whether each ended it.
-
-    The scenes above hold the environment to the same rules; where they do not, it
-    follows here (`compiled`).
-    """
+def follow(moves, tests, *, mode=1, **episode):
+    """Point operations on the first cell, step by step: whether each ended it."""
     config = make_config((2, 2), reward=EVERY_TERM, episode=episode)
     black, unknown = np.zeros((2, 2), np.int32), np.full((2, 2), -1, np.int32)
     known = [(black, black if answered else unknown) for answered in tests]
     puzzle = Puzzle([(black, black)] * 3, known, (3, 3))
     wanted, ended = EpisodeReference(puzzle, config, mode, 0), []
-    state = None
-    if compiled:
-        state, _ = arc_reset(jax.random.key(0), config, puzzle.as_task(), mode, 0)
+    state, _ = arc_reset(jax.random.key(0), config, puzzle.as_task(), mode, 0)
     for operation in moves:
         move = Move("point", operation, (0, 0, 0, 0), np.zeros((2, 2), bool))
-        if state is None:
-            wanted.step(operation, move.raw())
-        else:
-            state = step_both(state, wanted, move)
+        state = step_both(state, wanted, move)
         ended.append(wanted.done)
     return ended, wanted
 
@@ -265,7 +256,7 @@ def test_a_right_answer_ends_a_test_otherwise(rules):
 
 
 def test_a_pair_without_an_answer_is_never_solved():
-    ended, episode = follow([34], [False], success_threshold=0.0, compiled=True)
+    ended, episode = follow([34], [False], success_threshold=0.0)
     assert ended == [True]
     assert not episode.completed
 
