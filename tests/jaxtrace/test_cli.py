@@ -7,7 +7,6 @@ from typer.testing import CliRunner
 from jaxtrace.cli import app, describe
 from jaxtrace.io.store import open_store
 from jaxtrace.workflow import run as workflow
-from jaxtrace.workflow import selftest
 from jaxtrace.workflow.case import load_case
 from trace_cases import NO_EXTRAS, SMALL, write_slices, write_small
 
@@ -149,12 +148,3 @@ def test_exponents(call, tmp_path, kind):
     if exact is not None:
         np.testing.assert_allclose(exponents, exact, rtol=1e-4, atol=1e-6)
     assert (tmp_path / "ftle.png").exists()
-
-
-@pytest.mark.parametrize(("error", "code", "word"), [(0.5, 0, "ok"), (2.0, 1, "WRONG")])
-def test_trials_are_judged(call, monkeypatch, error, code, word):
-    trial = selftest.Trial("one", 1.0, lambda: error)
-    monkeypatch.setattr(selftest, "TRIALS", (trial,))
-    done = call("test")
-    assert done.exit_code == code
-    assert done.output.startswith(word)

@@ -91,7 +91,6 @@ class Snapshot:
     geometry: Cells | TensorGrid
     arrays: dict[str, np.ndarray]
     cell_arrays: dict[str, np.ndarray]
-    time: float | None
     source: str
     #: Put together from several parts, whose shared nodes are stored once per part.
     assembled: bool = False

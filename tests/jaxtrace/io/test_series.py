@@ -188,9 +188,6 @@ def test_nek5000_elements_share_nodes_and_values():
     assert set(lengths.tolist()) == {4}
     assert "3,615 coincident nodes joined" in series.notes
     assert read_series(path, max_time_steps=3).times.tolist() == [0.0, 0.05, 0.1]
-    apart = read_series(path, max_time_steps=1, merge_points=False)
-    assert isinstance(apart.velocities, np.ndarray)
-    assert apart.velocities.shape == (1, 16_384, 3)
 
 
 def test_nek5000_velocity_is_periodic_like_the_flow_it_samples():

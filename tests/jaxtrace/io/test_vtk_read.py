@@ -147,7 +147,6 @@ def test_every_xml_format_in_every_encoding(tmp_path, kind, mode):
     path = write_xml(data, tmp_path / f"a.{kind}", mode, time=1.5)
     snapshot = read_snapshot(path)
     check(snapshot, data, 1e-6 if kind == "vtp" else 1e-12)
-    assert snapshot.time == 1.5
     assert snapshot.source == str(path)
     assert peek_time(path) == StatedTime(field=1.5)
 
@@ -159,7 +158,6 @@ def test_every_kind_in_the_legacy_format(tmp_path, kind, text):
     data.field_data["TIME"] = np.array([0.75])
     path = write_legacy(data, tmp_path / "a.vtk", text)
     check(read_snapshot(path), data, 2e-5 if text or kind == "vtp" else 1e-12)
-    assert read_snapshot(path).time == 0.75
     assert peek_time(path) == StatedTime(field=0.75)
 
 
@@ -184,7 +182,6 @@ def test_a_time_on_the_nodes_counts_as_an_array(tmp_path):
     data["Time"] = np.full(60, 0.5)
     path = write_xml(data, tmp_path / "a.vtu")
     assert peek_time(path) == StatedTime(array=0.5)
-    assert read_snapshot(path).time == 0.5
     assert peek_time(write_xml(hexahedra(), tmp_path / "b.vtu")) == StatedTime()
 
 
