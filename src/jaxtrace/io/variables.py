@@ -8,19 +8,14 @@ import numpy as np
 
 from jaxtrace.fields.variables import Variable
 from jaxtrace.io.convert import dates_to_numbers
-from jaxtrace.io.formats import find_format, open_slices
+from jaxtrace.io.formats import find_format
 from jaxtrace.io.geometry import Geometry
 from jaxtrace.io.loader import load_field
-from jaxtrace.io.series import Slices
+from jaxtrace.io.series import SlicesOf
 
 
-class _SeaOnly(Slices):
+class _SeaOnly(SlicesOf):
     """A scalar of a grid and, as second component, where it has a value at all."""
-
-    def __init__(self, slices: Slices) -> None:
-        self.slices, self.times, self.labels = slices, slices.times, slices.labels
-        self.time_source = slices.time_source
-        self.time_units, self.calendar = slices.time_units, slices.calendar
 
     @property
     def velocity_name(self) -> str:
@@ -43,21 +38,13 @@ def load_variable(spec: Any, name: str, **options: Any) -> Variable:
     at sea decide.
     """
     if find_format(spec, options.get("format_type")).name != "grid":
-        options |= {"velocity_field_name": name}
-        loaded = load_field(spec, **options)
+        loaded = load_field(spec, **{**options, "velocity_field_name": name})
         # Readers give a scalar as a vector whose other components are zero.
         return Variable(loaded.field, scalar=not loaded.slices.read(0)[..., 1:].any())
-    options.pop("slip", None)
-    rules = {n: options.pop(n) for n in _RULES if n in options}
     # As if it were a velocity of both directions, in the units of the file.
-    names: dict[str, Any] = {"velocity_field_name": (name, name), "land": "nan"}
-    slices = open_slices(spec, **{**options, **names, "velocity_units": "m/s"})
-    dtype = options.get("dtype", "float32")
-    field = load_field(_SeaOnly(slices), dtype=dtype, cache=False, **rules).field
-    return Variable(field, scalar=True, masked=True)
-
-
-_RULES = ("interpolation", "extrapolation", "spatial_interpolation", "outside")
+    options |= {"velocity_field_name": (name, name), "land": "nan", "slip": "none"}
+    options |= {"velocity_units": "m/s", "cache": False, "view": _SeaOnly}
+    return Variable(load_field(spec, **options).field, scalar=True, masked=True)
 
 
 def align(variable: Variable, name: str, facts: Mapping[str, Any]) -> Variable:
