@@ -159,12 +159,6 @@ def keep_cells(cells: Cells, keep: Bool[np.ndarray, " cells"]) -> Cells:
     )
 
 
-def highest_cells(cells: Cells) -> Bool[np.ndarray, " cells"]:
-    """Mark the cells of the highest dimension: volumes, not the faces around them."""
-    dimension = cell_dimensions(cells.types)
-    return dimension == dimension.max(initial=-1)
-
-
 @dataclass(frozen=True, eq=False)
 class Weld:
     """Which nodes of a mesh are one: a `label` per node, one `first` per label."""

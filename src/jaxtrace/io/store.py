@@ -373,33 +373,27 @@ def _check_frames(
             f"the arrays are named {sorted(made)}: one or more are needed, and "
             "times, time and frame_time are taken"
         )
+    if layout and set(made) != set(layout):
+        raise ValueError(
+            f"the store holds {sorted(layout)}, not {sorted(made)}: append the same "
+            f"arrays or begin a store with mode 'w'"
+        )
     for name, array in made.items():
         if array.ndim < 2 or len(array) != len(clock):
             raise ValueError(
                 f"{name!r} has shape {array.shape}, {len(clock)} times need (k,N,...)"
             )
-    if len({array.shape[1] for array in made.values()}) > 1:
-        counts = {name: array.shape[1] for name, array in made.items()}
-        raise ValueError(f"the arrays hold different numbers of particles: {counts}")
-    return clock, _fit(made, layout)
-
-
-def _fit(arrays: Frames, layout: Mapping[str, Layout]) -> Frames:
-    if not layout:
-        return arrays
-    if set(arrays) != set(layout):
-        raise ValueError(
-            f"the store holds {sorted(layout)}, not {sorted(arrays)}: append the same "
-            f"arrays or begin a store with mode 'w'"
-        )
-    for name, array in arrays.items():
-        shape, dtype = layout[name]
+        shape, dtype = layout.get(name, (array.shape[1:], array.dtype))
         if array.shape[1:] != shape or not np.can_cast(array.dtype, dtype, "same_kind"):
             raise ValueError(
                 f"the store holds {name!r} as {dtype} {shape} per frame, not "
                 f"{array.dtype} {array.shape[1:]}: append the same or begin another"
             )
-    return {n: a.astype(layout[n].dtype, copy=False) for n, a in arrays.items()}
+        made[name] = array.astype(dtype, copy=False)
+    if len({array.shape[1] for array in made.values()}) > 1:
+        counts = {name: array.shape[1] for name, array in made.items()}
+        raise ValueError(f"the arrays hold different numbers of particles: {counts}")
+    return clock, made
 
 
 def _chunk_shape(layout: Layout) -> tuple[int, ...]:

@@ -181,21 +181,16 @@ def _write_frames(
     removed.
     """
     paths = [folder / PATTERN.format(i) for i in range(len(record.times))]
+    moving = record.velocities
+    velocities = [None] * len(paths) if moving is None else moving
+    moments = (paths, record.times, record.positions, velocities, record.alive)
 
-    def write(index: int) -> None:
-        velocities = None if record.velocities is None else record.velocities[index]
+    def write(index: int, frame: tuple[Any, ...]) -> None:
         step = np.full(record.alive.shape[1], index, np.int32)
-        write_frame(
-            paths[index],
-            record.times[index],
-            record.positions[index],
-            velocities,
-            record.alive[index],
-            {"TimeStep": step, **arrays},
-        )
+        write_frame(*frame, {"TimeStep": step, **arrays})
 
     with ThreadPoolExecutor(WRITERS) as pool:
-        list(pool.map(write, range(len(paths))))
+        list(pool.map(write, range(len(paths)), zip(*moments, strict=True)))
     steps = zip(record.times.tolist(), (path.name for path in paths), strict=True)
     collection = write_collection(folder / "trajectory.pvd", steps)
     count = len(paths)

@@ -11,10 +11,10 @@ from jaxtrace.io.geometry import (
     Geometry,
     Snapshot,
     Weld,
+    cell_dimensions,
     cells_to_nodes,
     find_coincident,
     grid_cells_to_nodes,
-    highest_cells,
     keep_cells,
     same_geometry,
 )
@@ -65,7 +65,8 @@ def prepare_mesh(raw: Cells, assembled: bool) -> PreparedMesh:
     Nodes are joined where copies are expected: in meshes put together from parts, and
     in those whose cells share no node at all.
     """
-    kept = highest_cells(raw)
+    dimension = cell_dimensions(raw.types)
+    kept = dimension == dimension.max(initial=-1)
     cells = keep_cells(raw, kept)
     apart = cells.n_cells > 1 and np.bincount(cells.connectivity).max() == 1
     if assembled or apart:

@@ -247,18 +247,6 @@ def count_frames(case: Case, field: AbstractField, span: tuple[float, float]) ->
     return max(2, round(abs(span[1] - span[0]) / spacing.mean()) + 1)
 
 
-def seed_region(case: Case, domain: Box) -> Box:
-    """Return the box that particles start in."""
-    table = case.particles
-    if table.bounds is not None:
-        return box_bounds(table.bounds)
-    if table.bounds_fraction is None:
-        return domain
-    shares = np.array(table.bounds_fraction)
-    low = domain.lo + shares[:, 0] * domain.size
-    return box_bounds(np.stack([low, domain.lo + shares[:, 1] * domain.size]))
-
-
 def make_seeds(case: Case, domain: Box, round_: bool = False) -> Seeds:
     """Return particles of a file, on a lattice, at random, or around the middle.
 
@@ -269,7 +257,10 @@ def make_seeds(case: Case, domain: Box, round_: bool = False) -> Seeds:
     if table.file is not None:
         count = math.prod(table.concentrations)
         return as_seeds(read_seeds(table.file, count, table.seed).positions)
-    region = seed_region(case, domain)
+    region = domain if table.bounds is None else box_bounds(table.bounds)
+    if table.bounds_fraction is not None:
+        ends = np.array(table.bounds_fraction).T
+        region = box_bounds(domain.lo + ends * domain.size)
     counts = [
         n if active else 1
         for n, active in zip(table.concentrations, region.active, strict=True)
