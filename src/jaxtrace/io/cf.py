@@ -356,8 +356,9 @@ def find_angle(dataset: Any, variable: Any) -> Any:
     """Return the stored angle from east to the grid's first direction, if there is."""
     for name in ("angle", "ANGLE"):
         there = dataset.get(name)
-        flat = there is not None and there.ndim == 2
-        if flat and set(there.dims) <= set(variable.dims):
+        if there is None or there.ndim != 2:
+            continue
+        if set(there.dims) <= set(variable.dims):
             stated = _unit(there).startswith("deg")
             return there if stated else there.assign_attrs(units="radians")
     return None

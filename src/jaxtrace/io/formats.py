@@ -121,7 +121,5 @@ def _names(spec: PathSpec) -> list[str]:
 
 
 def _by_extension(extension: str) -> str | None:
-    for entry in FORMATS.values():
-        if extension in entry.extensions:
-            return entry.name
-    return None
+    found = (e.name for e in FORMATS.values() if extension in e.extensions)
+    return next(found, None)

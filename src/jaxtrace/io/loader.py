@@ -1,9 +1,10 @@
 """From files to fields: as arrays, as the documented field, or ready for compiled code.
 
 A grid stays a grid and a mesh a mesh from the file to the device; a series larger than
-the memory limit is streamed.
+the memory limit is streamed. Other variables are read to be sampled along paths.
 """
 
+import dataclasses
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -32,12 +33,15 @@ from jaxtrace.fields.interpolation import (
 )
 from jaxtrace.fields.streamed import StreamedField
 from jaxtrace.fields.time_series import TimeSeriesField
+from jaxtrace.fields.variables import Variable
+from jaxtrace.io.convert import dates_to_numbers
 from jaxtrace.io.formats import find_format, open_slices, source_folder, source_name
-from jaxtrace.io.geometry import Cells, same_geometry
+from jaxtrace.io.geometry import Cells, Geometry, same_geometry
 from jaxtrace.io.series import (
     PickedSlices,
     Series,
     Slices,
+    SlicesOf,
     check_slice,
     discard_still_nodes,
     load,
@@ -90,12 +94,13 @@ def load_field(
     size = check_slice(first, slices.labels[0], max_memory_per_timestep_mb)
     # Never a constant wind by accident.
     dated = getattr(geometry, "radius", None) is not None and len(slices) > 1
-    in_time = {
+    in_time: dict[str, Any] = {
         "interpolation": interpolation,
         "extrapolation": extrapolation or ("error" if dated else "constant"),
     }
     kept = find_cache(spec) if cache is True else cache or None
-    in_space = {"spatial_interpolation": spatial_interpolation, "outside": outside}
+    in_space: dict[str, Any] = {"spatial_interpolation": spatial_interpolation}
+    in_space["outside"] = outside
     notes = slices.describe()
     if size * len(slices) * COPIES > memory_budget_bytes():
         if discard_boundary_layers:
@@ -103,7 +108,7 @@ def load_field(
                 "nodes without motion are known only once all slices are read, and "
                 "these do not fit the memory limit: leave out discard_boundary_layers"
             )
-        field, scheme = _stream(slices, in_time, *in_space.values(), kept)
+        field, scheme = _stream(slices, in_time, spatial_interpolation, outside, kept)
     else:
         series = load(slices, max_memory_per_timestep_mb)
         if discard_boundary_layers:
@@ -183,7 +188,7 @@ def find_cache(spec: Any) -> Path | None:
 
 def _make_changing(
     series: Series,
-    in_time: dict[str, str],
+    in_time: dict[str, Any],
     spatial_interpolation: str,
     outside: str | None,
 ) -> ChangingMeshField:
@@ -208,7 +213,7 @@ def _make_changing(
 
 
 def _stream(
-    slices: Slices, in_time: dict[str, str], spatial: str, outside: Any, cache: Any
+    slices: Slices, in_time: dict[str, Any], spatial: str, outside: Any, cache: Any
 ) -> tuple[StreamedField, str]:
     """Return a field that keeps only some slices in memory, and how it interpolates."""
     geometry, first = slices.read_slice(0)
@@ -322,9 +327,9 @@ def open_dataset(
 
 def series_arrays(series: Series) -> dict[str, Any]:
     """Return a loaded series as arrays by their names; nodes of a grid run z first."""
-    changing = isinstance(series.geometry, tuple)
-    each = []
-    for geometry in series.geometry if changing else (series.geometry,):
+    found, each = series.geometry, []
+    changing = isinstance(found, tuple)
+    for geometry in found if isinstance(found, tuple) else (found,):
         nodes, cells = _nodes(geometry)
         points = nodes if isinstance(nodes, np.ndarray) else nodes.points()
         each.append({"positions": points, **cells})
@@ -345,3 +350,51 @@ def _nodes(geometry: Any) -> tuple[Any, dict[str, Any]]:
         parts = (geometry.connectivity, geometry.types, geometry.offsets)
         cells = dict(zip(_CELLS, parts, strict=True))
     return geometry.points, cells
+
+
+class _SeaOnly(SlicesOf):
+    """A scalar of a grid and, as second component, where it has a value at all."""
+
+    @property
+    def velocity_name(self) -> str:
+        """The variable, named once."""
+        return self.slices.velocity_name.partition(",")[0]
+
+    def read_slice(self, index: int) -> tuple[Geometry, np.ndarray]:
+        """Return the grid, and the scalar beside its mask."""
+        geometry, values = self.slices.read_slice(index)
+        known = np.isfinite(values[..., 0])
+        values[..., 0] = np.where(known, values[..., 0], 0)
+        values[..., 1], values[..., 2] = known, 0
+        return geometry, values
+
+
+def load_variable(spec: Any, name: str, **options: Any) -> Variable:
+    """Return a scalar or vector of files, to be given in `sample=`.
+
+    Options are those of `load_optimized_dataset`. Near the coast of a grid the nodes
+    at sea decide.
+    """
+    if find_format(spec, options.get("format_type")).name != "grid":
+        options["velocity_field_name"] = name
+        loaded = load_field(spec, **options)
+        # Readers give a scalar as a vector whose other components are zero.
+        return Variable(loaded.field, scalar=not loaded.slices.read(0)[..., 1:].any())
+    # As if it were a velocity of both directions, in the units of the file.
+    options |= {"velocity_field_name": (name, name), "land": "nan", "slip": "none"}
+    options |= {"velocity_units": "m/s", "cache": False, "view": _SeaOnly}
+    return Variable(load_field(spec, **options).field, scalar=True, masked=True)
+
+
+def align(variable: Variable, name: str, facts: Mapping[str, Any]) -> Variable:
+    """Return a variable whose dates are counted from where those of a flow are."""
+    own = getattr(variable.field, "_source_info", {})
+    if "time_units" not in own or "time_units" not in facts:
+        return variable
+    if own["calendar"] != facts["calendar"]:
+        raise ValueError(
+            f"sample {name!r} has the calendar {own['calendar']}, and the velocity "
+            f"{facts['calendar']}: their dates cannot be compared; convert one of them"
+        )
+    origin = own["time_units"].partition(" since ")[2].replace(" ", "T")
+    return dataclasses.replace(variable, ahead=dates_to_numbers([origin], facts)[0])

@@ -79,12 +79,12 @@ def listed_steps(path: str | Path) -> tuple[Step, ...]:
         except ValueError as error:
             raise ValueError(f"{path}: time {time!r} is not a number") from error
         entries.append((instant, path.parent / name))
-    times = {time for time, _ in entries}
-    if None in times:
+    times = [time for time, _ in entries if time is not None]
+    if len(times) < len(entries):
         return tuple(Step((file,), time) for time, file in entries)
     return tuple(
         Step(tuple(file for t, file in entries if t == time), time)
-        for time in sorted(times, key=float)
+        for time in sorted(set(times))
     )
 
 

@@ -24,9 +24,8 @@ from jaxtrace.fields.analytic import FLOWS, as_field
 from jaxtrace.fields.base import AbstractField, Field, find_land
 from jaxtrace.fields.variables import Variable
 from jaxtrace.io.formats import source_name
-from jaxtrace.io.loader import load_field
+from jaxtrace.io.loader import align, load_field, load_variable
 from jaxtrace.io.seed_files import read_seeds
-from jaxtrace.io.variables import align, load_variable
 from jaxtrace.settings import GIB
 from jaxtrace.tracking import behaviors
 from jaxtrace.tracking.boundaries.base import AbstractBoundary, no_boundary

@@ -9,9 +9,8 @@ from jaxtrace.fields.curved_grid import CurvilinearGrid
 from jaxtrace.fields.interpolation import TensorGrid
 from jaxtrace.fields.quads import grid_angles
 from jaxtrace.fields.terrain import Stretching
-from jaxtrace.io.loader import load_field
+from jaxtrace.io.loader import load_field, load_variable
 from jaxtrace.io.netcdf import GridSlices
-from jaxtrace.io.variables import load_variable
 from jaxtrace.tracking import create_tracker
 from jaxtrace.workflow.case import load_case
 from jaxtrace.workflow.prepare import make_plan
