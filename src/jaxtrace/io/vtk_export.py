@@ -183,14 +183,12 @@ def _write_frames(
     paths = [folder / PATTERN.format(i) for i in range(len(record.times))]
     moving = record.velocities
     velocities = [None] * len(paths) if moving is None else moving
-    moments = (paths, record.times, record.positions, velocities, record.alive)
-
-    def write(index: int, frame: tuple[Any, ...]) -> None:
-        step = np.full(record.alive.shape[1], index, np.int32)
-        write_frame(*frame, {"TimeStep": step, **arrays})
-
+    shape = record.alive.shape
+    numbers = np.broadcast_to(np.arange(len(paths), dtype=np.int32)[:, None], shape)
+    facts = [{"TimeStep": step, **arrays} for step in numbers]
+    frames = (paths, record.times, record.positions, velocities, record.alive, facts)
     with ThreadPoolExecutor(WRITERS) as pool:
-        list(pool.map(write, range(len(paths)), zip(*moments, strict=True)))
+        list(pool.map(write_frame, *frames))
     steps = zip(record.times.tolist(), (path.name for path in paths), strict=True)
     collection = write_collection(folder / "trajectory.pvd", steps)
     count = len(paths)

@@ -102,6 +102,7 @@ def draw(
     corners = [domain.lo.tolist(), domain.hi.tolist()]
     common: dict[str, Any] = {"plane": table.plane, "bounds": corners}
     common |= {"field": field, "color": table.color}
+    options: dict[str, Any]
     files: list[Path] = []
 
     def save(name: str, plot: Callable[..., Any], *what: Any, **options: Any) -> None:
