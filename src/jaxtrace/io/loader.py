@@ -81,10 +81,7 @@ def load_field(
     view: Callable[[Slices], Slices] = lambda slices: slices,
     **reading: Any,
 ) -> LoadedField:
-    """Read a series into a field; `load_optimized_dataset` says what the options do.
-
-    `view` is what is read of the slices, where that is not the velocity.
-    """
+    """Read a series, or a view of it, into a field: see `load_optimized_dataset`."""
     if jax.dtypes.canonicalize_dtype(np.dtype(dtype)) != np.dtype(dtype):
         raise ValueError(
             f'dtype={dtype!r} is off in JAX: call jt.configure(dtype="float64") first'
