@@ -1,4 +1,4 @@
-"""The commands of `jaxrig trace`: run, continue, describe, convert, test."""
+"""The commands of `jaxrig trace`: run, continue, describe, convert."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,8 @@ from typer.testing import CliRunner
 
 from jaxtrace.cli import app, describe
 from jaxtrace.io.store import open_store
+from jaxtrace.workflow import results
 from jaxtrace.workflow import run as workflow
-from jaxtrace.workflow import selftest
 from jaxtrace.workflow.case import load_case
 from trace_cases import NO_EXTRAS, SMALL, write_slices, write_small
 
@@ -23,7 +23,7 @@ def call(tmp_path, monkeypatch):
 
 def test_the_help_names_every_command(call):
     text = call("--help").output
-    for word in ("run", "new", "info", "convert", "ftle", "test"):
+    for word in ("run", "new", "info", "convert", "ftle"):
         assert f" {word} " in text
 
 
@@ -126,35 +126,37 @@ def test_convert(call, tmp_path):
     assert "velocities are written as" in str(unknown.exception)
 
 
+EXPONENTS = ("-T", "0.5", "--resolution", "5", "--out")
+
+
 @pytest.mark.parametrize(
-    "kind", ["case", "flow", pytest.param("files", marks=pytest.mark.slow)]
+    "kind", ["case", pytest.param("files", marks=pytest.mark.slow)]
 )
 def test_exponents(call, tmp_path, kind):
     pytest.importorskip("matplotlib")
     text = (
         '[flow]\nname = "saddle"\n[particles]\nbounds = [0, 1, 0, 1]\n[ftle]\ndt = 0.1'
     )
-    source = {
-        "case": write_small(tmp_path, text),
-        "files": write_slices(tmp_path),
-        "flow": "double_gyre",
-    }[kind]
-    words = ("-T", "0.5", "--resolution", "5", "--out", tmp_path)
-    done = call("ftle", source, *words)
+    source = write_small(tmp_path, text) if kind == "case" else write_slices(tmp_path)
+    done = call("ftle", source, *EXPONENTS, tmp_path)
     assert done.exit_code == 0, done.output
     with np.load(tmp_path / "ftle.npz") as found:
         exponents = found["ftle"]
     # A saddle parts particles at its rate, a uniform velocity does not part them.
-    exact = {"case": 1.0, "files": 0.0}.get(kind)
-    if exact is not None:
-        np.testing.assert_allclose(exponents, exact, rtol=1e-4, atol=1e-6)
+    exact = {"case": 1.0, "files": 0.0}[kind]
+    np.testing.assert_allclose(exponents, exact, rtol=1e-4, atol=1e-6)
     assert (tmp_path / "ftle.png").exists()
 
 
-@pytest.mark.parametrize(("error", "code", "word"), [(0.5, 0, "ok"), (2.0, 1, "WRONG")])
-def test_trials_are_judged(call, monkeypatch, error, code, word):
-    trial = selftest.Trial("one", 1.0, lambda: error)
-    monkeypatch.setattr(selftest, "TRIALS", (trial,))
-    done = call("test")
-    assert done.exit_code == code
-    assert done.output.startswith(word)
+def test_exponents_of_a_flow_by_its_name(call, tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(results, "compute_ftle", asked.append)
+    monkeypatch.setattr(results, "save_ftle", lambda found, folder: [folder / "a.npz"])
+    done = call("ftle", "double_gyre", *EXPONENTS, tmp_path)
+    assert f"wrote {tmp_path / 'a.npz'}" in done.output.replace("\n", "")
+    (case,) = asked
+    assert (case.flow.name, case.ftle.T, case.ftle.resolution) == (
+        "double_gyre",
+        0.5,
+        5,
+    )

@@ -1,9 +1,13 @@
 """Files in and out: velocities of any known format to fields, trajectories to files."""
 
 from jaxtrace.io.convert import convert
-from jaxtrace.io.loader import Dataset, load_optimized_dataset, open_dataset
+from jaxtrace.io.loader import (
+    Dataset,
+    load_optimized_dataset,
+    load_variable,
+    open_dataset,
+)
 from jaxtrace.io.store import open_store
-from jaxtrace.io.variables import load_variable
 from jaxtrace.io.vtk_export import (
     export_trajectory_to_vtk,
     write_grid,

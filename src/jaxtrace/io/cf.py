@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -55,10 +55,10 @@ _NORTH = tuple(
     for end in ("_north", "_n", "n")
 )
 _STANDARD_AXES = {
-    **{"longitude": "x", "latitude": "y", "time": "t", "depth": "z", "height": "z"},
-    **{"altitude": "z", "air_pressure": "z", "grid_longitude": "x"},
-    **{"grid_latitude": "y", "projection_x_coordinate": "x"},
-    **{"projection_y_coordinate": "y", "model_level_number": "z"},
+    **dict.fromkeys(("longitude", "grid_longitude", "projection_x_coordinate"), "x"),
+    **dict.fromkeys(("latitude", "grid_latitude", "projection_y_coordinate"), "y"),
+    **dict.fromkeys(("depth", "height", "altitude", "air_pressure"), "z"),
+    **{"model_level_number": "z", "time": "t"},
 }
 _NAMES = {
     "t": {"t", "time", "times", "time_counter", "time_centered", "ocean_time",
@@ -101,24 +101,17 @@ _WORDS = (
     (r"\s+per\s+", "/"),
 )
 SPEEDS = {
-    **{"m/s": 1.0, "cm/s": 0.01, "mm/s": 1e-3, "km/h": 1 / 3.6, "m/d": 1 / 86400},
-    **{
-        "knot": 0.514444,
-        "knots": 0.514444,
-        "kt": 0.514444,
-        "kts": 0.514444,
-        "km/s": 1e3,
-        "km/d": 1 / 86.4,
-        "m/h": 1 / 3600,
-    },
-}
+    "m/s": 1.0, "cm/s": 0.01, "mm/s": 1e-3, "km/h": 1 / 3.6, "m/d": 1 / 86400,
+    **dict.fromkeys(("knot", "knots", "kt", "kts"), 0.514444),
+    "km/s": 1e3, "km/d": 1 / 86.4, "m/h": 1 / 3600,
+}  # fmt: skip
 PRESSURE_RATES = {"pa/s": 1.0, "hpa/s": 100.0}
 TURNING = {"deg/s", "degree/s", "rad/s", "radian/s"}
 LENGTHS = {"m": 1.0, "cm": 0.01, "km": 1e3}
 PRESSURES = {
-    **{"pa": 1.0, "hpa": 100.0, "mbar": 100.0, "millibar": 100.0, "millibars": 100.0},
-    **{"mb": 100.0, "dbar": 1e4, "decibar": 1e4},
-}
+    "pa": 1.0, **dict.fromkeys(("hpa", "mbar", "millibar", "millibars", "mb"), 100.0),
+    "dbar": 1e4, "decibar": 1e4,
+}  # fmt: skip
 RADIANS = {"radian", "radians", "rad"}
 
 
@@ -272,40 +265,34 @@ def only_counts(coordinate: Any) -> bool:
     return even and values[0] in (0, 1)
 
 
-class Geographic(NamedTuple):
-    """Whether axes are longitude and latitude, and whether only names say so."""
+def is_geographic(axes: Mapping[str, Any], label: str) -> str | None:
+    """Return how the coordinates "x" and "y" are known as longitude and latitude.
 
-    found: bool
-    guessed: bool
-
-
-def is_geographic(axes: Mapping[str, Any], label: str) -> Geographic:
-    """Return whether the coordinates "x" and "y" are longitude and latitude."""
+    That is "stated" by attributes, or "guessed" from names; None if they are not.
+    """
     if "x" not in axes or "y" not in axes:
-        return Geographic(False, False)
+        return None
     stated, named = [], []
     for role, (standard, units, beginnings, limit) in _ANGLES.items():
-        coordinate = axes[role]
-        given = str(coordinate.attrs.get("standard_name", ""))
+        coordinate, unit = axes[role], _unit(axes[role])
+        given, name = _standard(coordinate), str(coordinate.name).lower()
         if given == f"grid_{standard}":
             raise ValueError(
                 f"{label}: {coordinate.name!r} is {given}, of a rotated pole: regrid "
                 "to longitude and latitude, or give geometry='flat'"
             )
-        unit = _unit(coordinate)
-        turned = unit in RADIANS and standard[:3] in str(coordinate.name).lower()
+        turned = unit in RADIANS and standard[:3] in name
         typed = str(coordinate.attrs.get("_CoordinateAxisType", "")).lower()
-        typed = typed == standard[:3]
-        stated.append(
-            _ADDED.sub("", given) == standard or unit in units or turned or typed
-        )
+        said = _ADDED.sub("", given) == standard or typed == standard[:3]
+        stated.append(said or unit in units or turned)
         fits = np.nanmax(np.abs(np.asarray(coordinate.values, np.float64))) <= limit
         bare = not unit or unit.startswith("degree")
-        begins = str(coordinate.name).lower().startswith(beginnings)
+        begins = name.startswith(beginnings)
         begins |= standard in str(coordinate.attrs.get("long_name", "")).lower()
         named.append(bare and fits and begins)
-    either = all(a or b for a, b in zip(stated, named, strict=True))
-    return Geographic(either, either and not all(stated))
+    if all(stated):
+        return "stated"
+    return "guessed" if all(map(any, zip(stated, named, strict=True))) else None
 
 
 def _unit(variable: Any) -> str:
@@ -369,11 +356,9 @@ def find_angle(dataset: Any, variable: Any) -> Any:
     """Return the stored angle from east to the grid's first direction, if there is."""
     for name in ("angle", "ANGLE"):
         there = dataset.get(name)
-        if (
-            there is not None
-            and there.ndim == 2
-            and set(there.dims) <= {*variable.dims}
-        ):
+        if there is None or there.ndim != 2:
+            continue
+        if set(there.dims) <= set(variable.dims):
             stated = _unit(there).startswith("deg")
             return there if stated else there.assign_attrs(units="radians")
     return None
@@ -450,9 +435,8 @@ def read_vertical(coordinate: Any, ocean: bool, label: str) -> Vertical:
         words += f" ({name} is below 0, so it is not taken as positive downward)"
     elif guess and not implied and stated == "":
         words += f" (guessed: {name} without positive)"
-    if re.search(
-        r"z\*|z_?star", f"{standard} {attributes.get('long_name', '')}".lower()
-    ):
+    named = f"{standard} {attributes.get('long_name', '')}".lower()
+    if re.search(r"z\*|z_?star", named):
         # z = eta + z* (H + eta) / H, which is z* for a surface eta of 0.
         words += " (z*: free surface taken at rest)"
     scale = table.get(unit, 1.0)

@@ -13,8 +13,8 @@ from jaxrig.machine import missing_extra
 from jaxrig.settings import known_only
 from jaxtrace.io import hdf5, netcdf, vtk_slices
 from jaxtrace.io.series import FileFormat, Slices, select
-from jaxtrace.io.solver_cases import foam_control, kind_of
-from jaxtrace.io.steps import PathSpec
+from jaxtrace.io.solver_cases import kind_of
+from jaxtrace.io.steps import PathSpec, list_files
 from jaxtrace.types import check_choice, is_url
 
 FORMATS: dict[str, FileFormat] = {
@@ -22,8 +22,6 @@ FORMATS: dict[str, FileFormat] = {
     "hdf5": hdf5.FORMAT,
     "grid": netcdf.FORMAT,
 }
-
-
 NEVER_EMPTY = (*hdf5.FORMAT.extensions, *netcdf.FORMAT.extensions)
 
 
@@ -112,24 +110,16 @@ def _names(spec: PathSpec) -> list[str]:
     """Return the files named, or those inside a folder or matched by an open glob."""
     if not isinstance(spec, str | os.PathLike):
         names = [str(name) for name in spec]
-    elif is_url(spec):
-        names = [str(spec)]
-    else:
-        path = Path(spec).expanduser()
-        names = [str(path)]
-        if _by_extension(path.suffix.lower()) is None:
-            if path.is_dir():
-                files = [foam_control(path)] if foam_control(path) else path.iterdir()
-                names = [str(file) for file in files if file and file.is_file()]
-            elif glob.has_magic(str(path)):
-                names = glob.glob(str(path), recursive=True)
-    if not names:
-        raise FileNotFoundError(f"no files found for {spec}")
-    return names
+        if not names:
+            raise FileNotFoundError(f"no files found for {spec}")
+        return names
+    path = Path(spec).expanduser()
+    looked_into = path.is_dir() or glob.has_magic(str(path))
+    if is_url(spec) or _by_extension(path.suffix.lower()) or not looked_into:
+        return [str(spec) if is_url(spec) else str(path)]
+    return [str(file) for file in list_files(path)]
 
 
 def _by_extension(extension: str) -> str | None:
-    for entry in FORMATS.values():
-        if extension in entry.extensions:
-            return entry.name
-    return None
+    found = (e.name for e in FORMATS.values() if extension in e.extensions)
+    return next(found, None)

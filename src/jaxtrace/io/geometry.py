@@ -91,7 +91,6 @@ class Snapshot:
     geometry: Cells | TensorGrid
     arrays: dict[str, np.ndarray]
     cell_arrays: dict[str, np.ndarray]
-    time: float | None
     source: str
     #: Put together from several parts, whose shared nodes are stored once per part.
     assembled: bool = False
@@ -158,12 +157,6 @@ def keep_cells(cells: Cells, keep: Bool[np.ndarray, " cells"]) -> Cells:
         np.concatenate([[0], np.cumsum(sizes[keep])]),
         cells.types[keep],
     )
-
-
-def highest_cells(cells: Cells) -> Bool[np.ndarray, " cells"]:
-    """Mark the cells of the highest dimension: volumes, not the faces around them."""
-    dimension = cell_dimensions(cells.types)
-    return dimension == dimension.max(initial=-1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -57,7 +57,10 @@ def dimension_roles(
     for dimension in variable.dims:
         if dimension in roles.values():
             continue
-        role = _role(variable, dimension)
+        coordinate = variable.coords.get(dimension)
+        dated = coordinate is not None and coordinate.dtype.kind in "mM"
+        attributes = {} if coordinate is None else coordinate.attrs
+        role = "t" if dated else axis_role(str(dimension), attributes)
         if role is None or role in roles:
             raise ValueError(
                 f"{source}: cannot tell which of time, z, y and x the dimension "
@@ -67,16 +70,6 @@ def dimension_roles(
             )
         roles[role] = dimension
     return roles
-
-
-def _role(variable: Any, dimension: str) -> str | None:
-    attributes: dict[str, Any] = {}
-    if dimension in variable.coords:
-        coordinate = variable.coords[dimension]
-        attributes = coordinate.attrs
-        if coordinate.dtype.kind in "mM":
-            return "t"
-    return axis_role(str(dimension), attributes)
 
 
 class Sites(NamedTuple):
@@ -93,18 +86,6 @@ class Sites(NamedTuple):
     axes: tuple[np.ndarray, np.ndarray] | None
 
 
-def find_sites(dataset: Any, variable: Any) -> Sites | None:
-    """Return the two-dimensional positions of a variable, if it has such."""
-    found = find_positions(dataset, variable)
-    if found is None:
-        return None
-    lon, lat = found
-    x, y = degrees(lon), degrees(lat.transpose(*lon.dims))
-    return Sites(
-        lon, lat, x, y, {"y": lon.dims[0], "x": lon.dims[1]}, lattice_axes(x, y)
-    )
-
-
 class Choices(NamedTuple):
     """What a user says in place of the file."""
 
@@ -116,6 +97,8 @@ class Choices(NamedTuple):
 
 class Part:
     """One dataset: its velocity variables, its axes and its instants."""
+
+    _guesses = True  # whether names alone are a reason to warn
 
     def __init__(self, dataset: Any, label: str, choices: Choices) -> None:
         self.label = label
@@ -138,8 +121,12 @@ class Part:
         """Find what the dimensions are, and where their nodes are."""
         first, label = self._variables[0], self.label
         self._sites: Sites | None = None
-        if choices.geometry != "flat":
-            self._sites = find_sites(dataset, first)
+        flat = choices.geometry == "flat"
+        if not flat and (found := find_positions(dataset, first)) is not None:
+            lon, lat = found
+            x, y = degrees(lon), degrees(lat.transpose(*lon.dims))
+            known = dict(zip("yx", lon.dims, strict=True))
+            self._sites = Sites(lon, lat, x, y, known, lattice_axes(x, y))
         self.roles = dimension_roles(first, label, self._sites and self._sites.roles)
         for variable in self._variables[1:]:
             if set(variable.dims) != set(first.dims):
@@ -201,15 +188,22 @@ class Part:
                 raise ValueError("radius= needs geometry='sphere'")
             return None
         found = is_geographic(axes, self.label)
-        if not found.found and choices.geometry != "sphere":
+        if found is None and choices.geometry != "sphere":
             self._refuse_indices(axes)
             return None
         given = (choices.units or v.attrs.get("units", "") for v in self._variables)
         units = [canonical(unit) for unit in given]
         if units[0] in TURNING:
             return None
-        if found.guessed and choices.geometry is None:
-            self._guess(axes)
+        if found == "guessed" and choices.geometry is None and self._guesses:
+            names = ", ".join(str(axes[role].name) for role in "xy")
+            words = f"only the names {names} say longitude and latitude"
+            self._said.append(f"guessed a sphere: {words}")
+            warnings.warn(
+                f"{self.label}: guessed a sphere: {words}; give geometry='sphere', or "
+                "'flat' if they are not",
+                stacklevel=2,
+            )
         if "z" in axes and self._terrain is None:
             self._vertical = read_vertical(axes["z"], self._ocean, self.label)
         self._factors = [self._factor(i, unit) for i, unit in enumerate(units)]
@@ -217,16 +211,6 @@ class Part:
         if stated is not None and choices.radius is None:
             self._said.append("radius from the grid mapping of the file")
         return choices.radius or stated or EARTH_RADIUS
-
-    def _guess(self, axes: Mapping[str, Any]) -> None:
-        """Say that only names tell longitudes and latitudes."""
-        names = ", ".join(str(axes[role].name) for role in "xy")
-        words = f"guessed a sphere: only the names {names} say longitude and latitude"
-        self._said.append(words)
-        warnings.warn(
-            f"{self.label}: {words}; give geometry='sphere', or 'flat' if they are not",
-            stacklevel=2,
-        )
 
     def _factor(self, index: int, unit: str) -> float:
         """Return what turns a component into meters per second (or pascals)."""
@@ -364,26 +348,31 @@ class Part:
 
         Curvilinear grids have their rows first.
         """
-        order = [self.roles[role] for role in "xyz" if role in self.roles]
-        flat = tuple(i for i, role in enumerate("xyz") if role not in self.roles)
-        parts = []
-        for variable, factor in zip(self._variables, self._factors, strict=True):
-            if "t" in self.roles:
-                variable = variable.isel({self.roles["t"]: row})
-            values = np.expand_dims(read_values(variable.transpose(*order)), flat)
-            parts.append(values[tuple(self._keep)].astype(dtype) * dtype.type(factor))
+        parts = [
+            self._slab(variable, self.roles, "xyz", row, dtype)[tuple(self._keep)]
+            * dtype.type(factor)
+            for variable, factor in zip(self._variables, self._factors, strict=True)
+        ]
         out = np.stack([*parts, *[np.zeros_like(parts[0])] * (3 - len(parts))], axis=-1)
         if isinstance(self.axes, CurvilinearGrid):
             if self._turn is not None:
                 cos, sin = self._turn
                 u, v = out[..., 0].copy(), out[..., 1].copy()
                 out[..., 0], out[..., 1] = u * cos - v * sin, u * sin + v * cos
+            levels = self._stored[2]
+            falls = levels.size > 1 and levels[1] < levels[0]
             out = out.transpose(1, 0, 2, 3)
-            return (out if self._rising else out[:, :, ::-1]).copy()
+            return (out[:, :, ::-1] if falls else out).copy()
         return ascending(self._stored, {"": out})[1][""].copy()
 
-    @property
-    def _rising(self) -> bool:
-        """Whether stored levels go up."""
-        levels = self._stored[2]
-        return levels.size == 1 or bool(levels[1] > levels[0])
+    def _slab(
+        self, variable: Any, roles: dict[str, str], order: str, row: int, dtype: Any
+    ) -> np.ndarray:
+        """Return a variable at one instant, its axes in the order of their roles."""
+        if "t" in roles:
+            variable = variable.isel({roles["t"]: row})
+        names = [roles[role] for role in order if role in roles]
+        extra = [d for d in variable.dims if d not in names]  # of one, as models have
+        values = read_values(variable.squeeze(extra, drop=True).transpose(*names))
+        flat = tuple(i for i, role in enumerate(order) if role not in roles)
+        return np.expand_dims(values.astype(dtype), flat)

@@ -104,7 +104,11 @@ class H5Slices(Slices):
                 nested = f"/{self.dataset}"
                 names = [n if hasattr(root[n], "shape") else n + nested for n in steps]
                 if not names or not all(name in root for name in names):
-                    raise ValueError(self._missing(file, root))
+                    raise ValueError(
+                        f"{file}: no dataset or group of steps {self.dataset!r}; the "
+                        f"file holds {', '.join(root) or 'nothing'}: give one as "
+                        "velocity_field_name="
+                    )
                 return [(file, name, None) for name in names]
             if node.ndim in (3, 5):
                 return [(file, self.dataset, row) for row in range(node.shape[0])]
@@ -114,13 +118,6 @@ class H5Slices(Slices):
                 f"{file}: {self.dataset!r} must be (T, Nx, Ny, Nz, C) or (T, N, C), or "
                 f"one step of them, it is {node.shape}"
             )
-
-    def _missing(self, file: Path, root: Any) -> str:
-        there = ", ".join(root) or "nothing"
-        return (
-            f"{file}: no dataset or group of steps {self.dataset!r}; the file holds "
-            f"{there}: give one as velocity_field_name="
-        )
 
     def _find_times(self) -> np.ndarray:
         """Return times stored beside the data, else the index of the step."""

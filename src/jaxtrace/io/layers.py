@@ -11,7 +11,6 @@ import numpy as np
 
 from jaxtrace.fields.curved_grid import CurvilinearGrid
 from jaxtrace.io.cf import canonical, read_rise, read_vertical
-from jaxtrace.io.decoding import read_values
 from jaxtrace.io.grid_part import Choices, Part, Sites, dimension_roles
 
 
@@ -88,9 +87,8 @@ class LayeredPart(Part):
         out = np.zeros((*self.axes.shape, 3), dtype)
         out[:, :, :-1] = super().read(row, dtype)
         out[:, :, -1, :2] = out[:, :, -2, :2]  # of no layer, but masked as the last
-        roles, rise = self._rise_roles, self._rise
-        rise = rise.isel({roles["t"]: row}) if "t" in roles else rise
-        w = np.nan_to_num(read_values(rise.transpose(*(roles[r] for r in "yxz"))))
+        w = self._slab(self._rise, self._rise_roles, "yxz", row, dtype)
+        w = np.nan_to_num(w)
         w = (np.flip(w, -1) if self._falls else w) * self._rise_factor
         w = w[1:, self._keep[0][1:]]
         out[:-1, :-1, self._first : self._first + w.shape[-1], 2] = w

@@ -1,13 +1,13 @@
 """From files to fields: as arrays, as the documented field, or ready for compiled code.
 
 A grid stays a grid and a mesh a mesh from the file to the device; a series larger than
-the memory limit is streamed.
+the memory limit is streamed. Other variables are read to be sampled along paths.
 """
 
 import dataclasses
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,12 +33,15 @@ from jaxtrace.fields.interpolation import (
 )
 from jaxtrace.fields.streamed import StreamedField
 from jaxtrace.fields.time_series import TimeSeriesField
+from jaxtrace.fields.variables import Variable
+from jaxtrace.io.convert import dates_to_numbers
 from jaxtrace.io.formats import find_format, open_slices, source_folder, source_name
-from jaxtrace.io.geometry import Cells, same_geometry
+from jaxtrace.io.geometry import Cells, Geometry, same_geometry
 from jaxtrace.io.series import (
     PickedSlices,
     Series,
     Slices,
+    SlicesOf,
     check_slice,
     discard_still_nodes,
     load,
@@ -63,78 +66,63 @@ class LoadedField:
         return isinstance(self.field, StreamedField)
 
 
-@dataclass(frozen=True)
-class FieldOptions:
-    """How slices become a field; `load_optimized_dataset` says what the options do."""
-
-    interpolation: str = "linear"
-    extrapolation: str | None = None
-    spatial_interpolation: str = "auto"
-    outside: str | None = None
-    cache: str | os.PathLike[str] | bool | None = True
-    slip: str = "none"
-    discard_boundary_layers: bool = False
-    max_memory_per_timestep_mb: float = math.inf
-
-    @property
-    def rules(self) -> dict[str, Any]:
-        """The options of a field that is in memory."""
-        names = ("interpolation", "extrapolation", "spatial_interpolation", "outside")
-        return {name: getattr(self, name) for name in (*names, "cache")}
-
-
-def split_options(options: Mapping[str, Any]) -> tuple[FieldOptions, dict[str, Any]]:
-    """Return the options of fields, and those left for `open_slices`."""
-    names = {field.name for field in dataclasses.fields(FieldOptions)}
-    chosen = {name: value for name, value in options.items() if name in names}
-    return FieldOptions(**chosen), {n: v for n, v in options.items() if n not in names}
-
-
-def load_field(spec: Any, *, dtype: str = "float32", **options: Any) -> LoadedField:
-    """Read a series into a field; `load_optimized_dataset` says what the options do."""
+def load_field(
+    spec: Any,
+    *,
+    dtype: str = "float32",
+    interpolation: str = "linear",
+    extrapolation: str | None = None,
+    spatial_interpolation: str = "auto",
+    outside: str | None = None,
+    cache: str | os.PathLike[str] | bool | None = True,
+    slip: str = "none",
+    discard_boundary_layers: bool = False,
+    max_memory_per_timestep_mb: float = math.inf,
+    view: Callable[[Slices], Slices] = lambda slices: slices,
+    **reading: Any,
+) -> LoadedField:
+    """Read a series, or a view of it, into a field: see `load_optimized_dataset`."""
     if jax.dtypes.canonicalize_dtype(np.dtype(dtype)) != np.dtype(dtype):
         raise ValueError(
             f'dtype={dtype!r} is off in JAX: call jt.configure(dtype="float64") first'
         )
-    chosen, reading = split_options(options)
-    slices = spec
-    if not isinstance(spec, Slices):
-        slices = open_slices(spec, dtype=dtype, **reading)
+    slices = view(open_slices(spec, dtype=dtype, **reading))
     geometry, first = slices.read_slice(0)
-    size = check_slice(first, slices.labels[0], chosen.max_memory_per_timestep_mb)
-    if chosen.extrapolation is None:
-        # Never a constant wind by accident.
-        dated = getattr(geometry, "radius", None) is not None and len(slices) > 1
-        rule = "error" if dated else "constant"
-        chosen = dataclasses.replace(chosen, extrapolation=rule)
-    cache = find_cache(spec) if chosen.cache is True else chosen.cache or None
-    chosen = dataclasses.replace(chosen, cache=cache)
+    size = check_slice(first, slices.labels[0], max_memory_per_timestep_mb)
+    # Never a constant wind by accident.
+    dated = getattr(geometry, "radius", None) is not None and len(slices) > 1
+    in_time: dict[str, Any] = {
+        "interpolation": interpolation,
+        "extrapolation": extrapolation or ("error" if dated else "constant"),
+    }
+    kept = find_cache(spec) if cache is True else cache or None
+    in_space: dict[str, Any] = {"spatial_interpolation": spatial_interpolation}
+    in_space["outside"] = outside
     notes = slices.describe()
     if size * len(slices) * COPIES > memory_budget_bytes():
-        if chosen.discard_boundary_layers:
+        if discard_boundary_layers:
             raise ValueError(
                 "nodes without motion are known only once all slices are read, and "
                 "these do not fit the memory limit: leave out discard_boundary_layers"
             )
-        field, scheme = _stream(slices, chosen)
+        field, scheme = _stream(slices, in_time, spatial_interpolation, outside, kept)
     else:
-        series = load(slices, chosen.max_memory_per_timestep_mb)
-        if chosen.discard_boundary_layers:
+        series = load(slices, max_memory_per_timestep_mb)
+        if discard_boundary_layers:
             series = discard_still_nodes(series)
         notes = series.notes
         if isinstance(series.geometry, tuple):
-            made = _make_changing(series, chosen)
+            made = _make_changing(series, in_time, **in_space)
             return LoadedField(made, CHANGING, slices, notes)
         nodes, cells = _nodes(series.geometry)
         values = np.asarray(series.velocities)
-        rows = values.reshape(len(values), -1, 3)
-        field = TimeSeriesField(rows, slices.times, nodes, **cells, **chosen.rules)
+        rows, rules = values.reshape(len(values), -1, 3), {**in_time, **in_space}
+        field = TimeSeriesField(rows, slices.times, nodes, **cells, **rules, cache=kept)
         scheme = field.interpolation_scheme
     dates = {"time_units": slices.time_units, "calendar": slices.calendar}
     known = {} if slices.time_units is None else dates
     field._source_info = known  # pyright: ignore[reportPrivateUsage]
-    land = getattr(geometry, "land", None)
-    slipping = let_slip(field.frozen, land, chosen.slip)
+    slipping = let_slip(field.frozen, getattr(geometry, "land", None), slip)
     field._field = slipping  # pyright: ignore[reportPrivateUsage]
     return LoadedField(field, scheme, slices, notes)
 
@@ -195,8 +183,13 @@ def find_cache(spec: Any) -> Path | None:
     return cache_folder() / "meshes"
 
 
-def _make_changing(series: Series, chosen: FieldOptions) -> ChangingMeshField:
-    if chosen.spatial_interpolation == "nearest":
+def _make_changing(
+    series: Series,
+    in_time: dict[str, Any],
+    spatial_interpolation: str,
+    outside: str | None,
+) -> ChangingMeshField:
+    if spatial_interpolation == "nearest":
         raise ValueError(
             "spatial_interpolation='nearest' is not for meshes that change: leave it "
             "out, or give use_stable_mesh_only=True"
@@ -208,31 +201,23 @@ def _make_changing(series: Series, chosen: FieldOptions) -> ChangingMeshField:
                 f"slice {index} has points without cells, which must not change: pass "
                 "use_stable_mesh_only=True"
             )
-    return make_changing_field(
-        [
-            MeshSlice(m.points, m.connectivity, values, m.offsets, m.types)
-            for m, values in zip(meshes, series.velocities, strict=True)
-        ],
-        series.times,
-        interpolation=chosen.interpolation,
-        extrapolation=str(chosen.extrapolation),
-        outside=outside_policy(chosen.outside, MESH_OUTSIDE),
-    )
+    slices = [
+        MeshSlice(m.points, m.connectivity, values, m.offsets, m.types)
+        for m, values in zip(meshes, series.velocities, strict=True)
+    ]
+    policy = outside_policy(outside, MESH_OUTSIDE)
+    return make_changing_field(slices, series.times, **in_time, outside=policy)
 
 
-def _stream(slices: Slices, chosen: FieldOptions) -> tuple[StreamedField, str]:
+def _stream(
+    slices: Slices, in_time: dict[str, Any], spatial: str, outside: Any, cache: Any
+) -> tuple[StreamedField, str]:
     """Return a field that keeps only some slices in memory, and how it interpolates."""
     geometry, first = slices.read_slice(0)
     nodes, cells = _nodes(geometry)
-    scheme = choose_scheme(
-        nodes,
-        make_elements(*cells.values()),
-        chosen.spatial_interpolation,
-        chosen.outside,
-        chosen.rules["cache"],
-    )
-    in_time = (chosen.interpolation, str(chosen.extrapolation))
-    one = make_clock(slices.times[:1], *in_time)
+    elements = make_elements(*cells.values())
+    scheme = choose_scheme(nodes, elements, spatial, outside, cache)
+    one = make_clock(slices.times[:1], **in_time)
     still = scheme.build(first.reshape(1, -1, 3), one)
     # A grid has a layout of its own; elements and points store nodes as they come.
     pack = lambda values: scheme.pack(values.reshape(1, -1, 3))[0]
@@ -248,15 +233,8 @@ def _stream(slices: Slices, chosen: FieldOptions) -> tuple[StreamedField, str]:
             )
         return values
 
-    field = StreamedField(
-        slices.times,
-        read,
-        still,
-        pack,
-        slice_bytes=first.nbytes,
-        interpolation=in_time[0],
-        extrapolation=in_time[1],
-    )
+    size = first.nbytes
+    field = StreamedField(slices.times, read, still, pack, slice_bytes=size, **in_time)
     return field, scheme.name
 
 
@@ -346,19 +324,18 @@ def open_dataset(
 
 def series_arrays(series: Series) -> dict[str, Any]:
     """Return a loaded series as arrays by their names; nodes of a grid run z first."""
-    changing = isinstance(series.geometry, tuple)
-    meshes = series.geometry if isinstance(series.geometry, tuple) else ()
-    rows: Any = tuple(series.velocities) if changing else np.asarray(series.velocities)
-    each = []
-    for geometry in meshes or (series.geometry,):
+    found, each = series.geometry, []
+    changing = isinstance(found, tuple)
+    for geometry in found if isinstance(found, tuple) else (found,):
         nodes, cells = _nodes(geometry)
         points = nodes if isinstance(nodes, np.ndarray) else nodes.points()
         each.append({"positions": points, **cells})
-    if not changing:
-        rows = rows.reshape(len(rows), -1, 3)
-        return {"velocity_data": rows, **each[0], "times": series.times}
-    tuples = {name: tuple(arrays[name] for arrays in each) for name in each[0]}
-    return {"velocity_data": rows, **tuples, "times": series.times}
+    rows, arrays = series.velocities, each[0]
+    if changing:
+        arrays = {name: tuple(one[name] for one in each) for name in arrays}
+    else:
+        rows = np.asarray(rows).reshape(len(rows), -1, 3)
+    return {"velocity_data": rows, **arrays, "times": series.times}
 
 
 def _nodes(geometry: Any) -> tuple[Any, dict[str, Any]]:
@@ -370,3 +347,51 @@ def _nodes(geometry: Any) -> tuple[Any, dict[str, Any]]:
         parts = (geometry.connectivity, geometry.types, geometry.offsets)
         cells = dict(zip(_CELLS, parts, strict=True))
     return geometry.points, cells
+
+
+class _SeaOnly(SlicesOf):
+    """A scalar of a grid and, as second component, where it has a value at all."""
+
+    @property
+    def velocity_name(self) -> str:
+        """The variable, named once."""
+        return self.slices.velocity_name.partition(",")[0]
+
+    def read_slice(self, index: int) -> tuple[Geometry, np.ndarray]:
+        """Return the grid, and the scalar beside its mask."""
+        geometry, values = self.slices.read_slice(index)
+        known = np.isfinite(values[..., 0])
+        values[..., 0] = np.where(known, values[..., 0], 0)
+        values[..., 1], values[..., 2] = known, 0
+        return geometry, values
+
+
+def load_variable(spec: Any, name: str, **options: Any) -> Variable:
+    """Return a scalar or vector of files, to be given in `sample=`.
+
+    Options are those of `load_optimized_dataset`. Near the coast of a grid the nodes
+    at sea decide.
+    """
+    if find_format(spec, options.get("format_type")).name != "grid":
+        options["velocity_field_name"] = name
+        loaded = load_field(spec, **options)
+        # Readers give a scalar as a vector whose other components are zero.
+        return Variable(loaded.field, scalar=not loaded.slices.read(0)[..., 1:].any())
+    # As if it were a velocity of both directions, in the units of the file.
+    options |= {"velocity_field_name": (name, name), "land": "nan", "slip": "none"}
+    options |= {"velocity_units": "m/s", "cache": False, "view": _SeaOnly}
+    return Variable(load_field(spec, **options).field, scalar=True, masked=True)
+
+
+def align(variable: Variable, name: str, facts: Mapping[str, Any]) -> Variable:
+    """Return a variable whose dates are counted from where those of a flow are."""
+    own = getattr(variable.field, "_source_info", {})
+    if "time_units" not in own or "time_units" not in facts:
+        return variable
+    if own["calendar"] != facts["calendar"]:
+        raise ValueError(
+            f"sample {name!r} has the calendar {own['calendar']}, and the velocity "
+            f"{facts['calendar']}: their dates cannot be compared; convert one of them"
+        )
+    origin = own["time_units"].partition(" since ")[2].replace(" ", "T")
+    return dataclasses.replace(variable, ahead=dates_to_numbers([origin], facts)[0])

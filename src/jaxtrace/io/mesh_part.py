@@ -18,7 +18,7 @@ from jaxtrace.io.cf import (
     follows_terrain,
     is_geographic,
 )
-from jaxtrace.io.decoding import Dates, read_values, split_units
+from jaxtrace.io.decoding import Dates, split_units
 from jaxtrace.io.geometry import Cells, gather
 from jaxtrace.io.grid_part import Choices, Part, Sites
 
@@ -129,7 +129,7 @@ class MeshPart(Part):
             x, y = (dataset[name] for name in names)
             if names[0] == "lonVertex" and "units" not in x.attrs:  # early MPAS
                 x, y = (each.assign_attrs(units="radian") for each in (x, y))
-            round_ = is_geographic({"x": x, "y": y}, self.label).found
+            round_ = is_geographic({"x": x, "y": y}, self.label)
             if choices.geometry == "flat" or not round_:
                 self._sites = None
                 if choices.geometry != "sphere":
@@ -245,25 +245,17 @@ class MeshPart(Part):
 
         It is (N, 3), on a sphere (N, 1, levels, 3).
         """
-        instant = {self.roles["t"]: row} if "t" in self.roles else {}
-        order = [
-            self._place_dimension,
-            *(self.roles[r] for r in "z" if r in self.roles),
+        roles = {**self.roles, "n": self._place_dimension}
+        parts = [
+            self._slab(variable, roles, "nz", row, np.float64) * factor
+            for variable, factor in zip(self._variables, self._factors, strict=True)
         ]
-        parts = []
-        for variable, factor in zip(self._variables, self._factors, strict=True):
-            there = variable.isel(instant)
-            extra = [d for d in there.dims if d not in order]
-            there = there.squeeze(extra, drop=True).transpose(*order)
-            parts.append(np.asarray(read_values(there), np.float64) * factor)
         parts += [np.zeros_like(parts[0])] * (3 - len(parts))
         values = np.stack(parts, -1)
         if self._on_faces:
             values = self._to_nodes(values)
-        if self.radius is not None:
-            values = values.reshape(len(values), 1, -1, 3)
-            values = np.flip(values, 2) if self._falls else values
-        return values.astype(dtype)
+        values = values[:, None] if self.radius is not None else values[:, 0]
+        return (np.flip(values, 2) if self._falls else values).astype(dtype)
 
     def _to_nodes(self, values: np.ndarray) -> np.ndarray:
         """Return means over the faces around nodes, by area; of vectors in space."""

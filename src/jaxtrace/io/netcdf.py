@@ -105,7 +105,11 @@ class GridSlices(Slices):
         ends = np.cumsum([part.raw_times.size for part in self._parts])
         own = np.split(times.seconds, ends[:-1])
         for part, seconds in zip(self._parts, own, strict=True):
-            _check_increasing(seconds, part.label)
+            for i in np.flatnonzero(~(np.diff(seconds) > 0)).tolist():
+                raise ValueError(
+                    f"{part.label}: times must increase, but slice {i + 1} follows "
+                    f"slice {i} with t = {seconds[i + 1]:g} after {seconds[i]:g}"
+                )
         order = np.argsort([seconds[0] for seconds in own], kind="stable")
         if (order == np.arange(order.size)).all():
             return times
@@ -208,14 +212,12 @@ def _make_part(dataset: Any, label: str, choices: Choices) -> Part:
         return MeshPart(dataset, label, choices, topology)
     dataset = label_dimensions(dataset)
     names = velocity_variables(dataset, choices.names, label)
-    found = None
     if choices.geometry != "flat":
-        found = find_staggering(dataset, names)
-    if found is None and choices.geometry != "flat" and has_layers(dataset, names):
-        return LayeredPart(dataset, label, choices)
-    if found is None:
-        return Part(dataset, label, choices)
-    return StaggeredPart(dataset, label, choices, found)
+        if (found := find_staggering(dataset, names)) is not None:
+            return StaggeredPart(dataset, label, choices, found)
+        if has_layers(dataset, names):
+            return LayeredPart(dataset, label, choices)
+    return Part(dataset, label, choices)
 
 
 def _grid_files(source: PathSpec) -> Sequence[Path | str]:
@@ -275,27 +277,20 @@ def join_files(opened: list[tuple[Any, str]], xarray: Any) -> list[tuple[Any, st
             fixed.append((data.squeeze(drop=True), label))
     if len(groups) + bool(fixed) < 2 or not groups:
         return opened
-    series = [_in_order(files) for files in groups.values()]
-    for files in series[1:]:
-        if not np.array_equal(_all_times(files), _all_times(series[0])):
+    start = lambda file: _times(file[0]).flat[0]
+    series = [sorted(files, key=start) for files in groups.values()]
+    clocks = [np.concatenate([_times(d).ravel() for d, _ in files]) for files in series]
+    for files, clock in zip(series, clocks, strict=True):
+        if not np.array_equal(clock, clocks[0]):
             raise ValueError(
                 f"{files[0][1]}: its times differ from those of {series[0][0][1]} (or "
                 "those of files like them do); give files of the same instants"
             )
-    starts = [_times(data).flat[0] for files in series for data, _ in files]
+    starts = [start(file) for files in series for file in files]
     pieces = [_cut(files, starts) for files in series]
     return [
         (_merge([*row, *fixed], xarray), row[0][1]) for row in zip(*pieces, strict=True)
     ]
-
-
-def _in_order(files: list[tuple[Any, str]]) -> list[tuple[Any, str]]:
-    """Return files of one series by their first times."""
-    return sorted(files, key=lambda file: _times(file[0]).flat[0])
-
-
-def _all_times(files: list[tuple[Any, str]]) -> np.ndarray:
-    return np.concatenate([np.ravel(_times(data)) for data, _ in files])
 
 
 def _cut(files: list[tuple[Any, str]], starts: list[Any]) -> list[tuple[Any, str]]:
@@ -350,7 +345,8 @@ def _merge(parts: list[tuple[Any, str]], xarray: Any) -> Any:
         names = {}
         for name in data.variables:
             there = data[name]
-            if name in seen and there.ndim == 2 and not _alike(there, seen[name]):
+            flat = name in seen and there.ndim == 2
+            if flat and not there.variable.equals(seen[name].variable):
                 names[name] = f"{name}_{main}"
             seen.setdefault(name, there)
         renamed.append(data.rename(names))
@@ -359,22 +355,6 @@ def _merge(parts: list[tuple[Any, str]], xarray: Any) -> Any:
     except ValueError as error:
         labels = ", ".join(label for _, label in parts)
         raise ValueError(f"{labels}: cannot be put together: {error}") from error
-
-
-def _alike(one: Any, other: Any) -> bool:
-    return one.shape == other.shape and np.array_equal(
-        one.values, other.values, equal_nan=one.dtype.kind == "f"
-    )
-
-
-def _check_increasing(times: np.ndarray, label: str) -> None:
-    wrong = np.flatnonzero(~(np.diff(times) > 0))
-    if wrong.size:
-        i = int(wrong[0])
-        raise ValueError(
-            f"{label}: times must increase, but slice {i + 1} follows slice {i} with "
-            f"t = {times[i + 1]:g} after {times[i]:g}"
-        )
 
 
 FORMAT = FileFormat(

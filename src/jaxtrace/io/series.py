@@ -87,7 +87,25 @@ class FileFormat:
         return [name for name in self.packages if not importlib.util.find_spec(name)]
 
 
-class PickedSlices(Slices):
+class SlicesOf(Slices):
+    """Another view of slices, which are read as they are unless a view says else."""
+
+    def __init__(self, slices: Slices) -> None:
+        self.slices, self.times, self.labels = slices, slices.times, slices.labels
+        self.time_source = slices.time_source
+        self.time_units, self.calendar = slices.time_units, slices.calendar
+
+    @property
+    def velocity_name(self) -> str:
+        """The arrays that the velocity is read from."""
+        return self.slices.velocity_name
+
+    def read_slice(self, index: int) -> tuple[Geometry, np.ndarray]:
+        """Return geometry and velocity of a slice."""
+        return self.slices.read_slice(index)
+
+
+class PickedSlices(SlicesOf):
     """Some slices of a series, in its order."""
 
     def __init__(
@@ -96,16 +114,10 @@ class PickedSlices(Slices):
         picked: Integer[np.ndarray, " picked"],
         dropped: Sequence[str] = (),
     ) -> None:
-        self.slices, self._picked, self._dropped = slices, picked, dropped
-        self.times: Float[np.ndarray, " steps"] = slices.times[picked]
+        super().__init__(slices)
+        self._picked, self._dropped = picked, dropped
+        self.times = slices.times[picked]
         self.labels = tuple(slices.labels[i] for i in picked)
-        self.time_source = slices.time_source
-        self.time_units, self.calendar = slices.time_units, slices.calendar
-
-    @property
-    def velocity_name(self) -> str:
-        """The arrays that the velocity is read from."""
-        return self.slices.velocity_name
 
     def notes(self) -> tuple[str, ...]:
         """Return what was done to the data, in words."""

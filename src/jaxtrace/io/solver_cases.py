@@ -6,6 +6,7 @@ OpenFOAM, also decomposed, EnSight, Nek5000, PLOT3D, Exodus II and CGNS.
 import contextlib
 import dataclasses
 import itertools
+import re
 from collections.abc import Callable, Collection, Generator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,6 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxtrace.io.geometry import Snapshot
-from jaxtrace.io.vtk_checks import check_dump, find_dumps
 from jaxtrace.io.vtk_read import (
     chatter_logged,
     reporting,
@@ -128,16 +128,15 @@ class CaseSteps:
         if self._dumps:
             check_dump(self._dumps[index])
         available = select_arrays(self._reader, names)
-        time = float(self.times[index])
         with self._running():
-            self._reader.UpdateTimeStep(time)
+            self._reader.UpdateTimeStep(float(self.times[index]))
             data = self._reader.GetOutputDataObject(0)
         if data is None:
             raise ValueError(f"{self.labels[index]}: VTK found nothing to read")
         # The reader goes on to the next instant in the same object.
         copy = data.NewInstance()
         copy.ShallowCopy(data)
-        snapshot = snapshot_of(copy, name=self.labels[index], time=time, assembled=True)
+        snapshot = snapshot_of(copy, name=self.labels[index], assembled=True)
         return dataclasses.replace(snapshot, available=available or snapshot.available)
 
     @contextlib.contextmanager
@@ -198,3 +197,73 @@ def plot3d_time(path: Path) -> float | None:
             kind = np.dtype(f"{order}f{width}")
             return float(np.frombuffer(head, kind, CONDITIONS, at + marks)[-1])
     return None
+
+
+_TAGS = {"filetemplate", "firsttimestep", "numtimesteps", "version", "endian", "type"}
+_HEADER_BYTES = 132
+_MARK_BYTES = 4  # a number in the byte order of the file
+_SCALARS = re.compile(r"([A-Z])(\d\d)?")
+
+
+def find_dumps(path: Path) -> tuple[Path, ...]:
+    """Return the dumps a `.nek5000` file names; an error says what is wrong in it."""
+    entries: dict[str, str] = {}
+    for line in path.read_text(errors="replace").splitlines():
+        tag, colon, value = line.partition(":")
+        if line.strip() and (not colon or tag.strip() not in _TAGS):
+            raise ValueError(
+                f"{path}: unknown line {line!r} in a Nek5000 case, lines start with "
+                f"one of {', '.join(sorted(_TAGS))}"
+            )
+        entries[tag.strip()] = value.strip()
+    try:
+        template = entries["filetemplate"]
+        first, count = int(entries["firsttimestep"]), int(entries["numtimesteps"])
+    except (KeyError, ValueError) as error:
+        raise ValueError(
+            f"{path}: a Nek5000 case needs filetemplate, firsttimestep and "
+            f"numtimesteps: {error}"
+        ) from error
+    if count < 1:
+        raise ValueError(f"{path}: numtimesteps must be at least 1, got {count}")
+    return tuple(_dump(path, template, index) for index in range(first, first + count))
+
+
+def _dump(path: Path, template: str, index: int) -> Path:
+    """Return the dump of one instant; two numbers in the template name a folder too."""
+    numbers = (0, index) if template.count("%") == 2 else (index,)
+    try:
+        dump = path.parent / (template % numbers)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{path}: filetemplate {template!r} is not like name%01d.f%05d: {error}"
+        ) from error
+    if not dump.is_file():
+        raise FileNotFoundError(f"{path} refers to {dump.name!r}, which does not exist")
+    return dump
+
+
+def check_dump(path: Path) -> None:
+    """Raise ValueError unless the dump has the size its header states."""
+    with open(path, "rb") as file:
+        words = file.read(_HEADER_BYTES).decode(errors="replace").split()
+    try:
+        word, nx, ny, nz, elements = (int(text) for text in words[1:6])
+        fields = words[11]
+    except (IndexError, ValueError) as error:
+        raise ValueError(
+            f"{path}: not a Nek5000 dump, its header is {' '.join(words)[:60]!r}"
+        ) from error
+    dimension = 2 if nz == 1 else 3
+    components = sum(
+        dimension if name in "XU" else int(count or 1)
+        for name, count in _SCALARS.findall(fields)
+    )
+    values = nx * ny * nz * elements * components
+    needed = _HEADER_BYTES + _MARK_BYTES + 4 * elements + word * values
+    size = path.stat().st_size
+    if size < needed:
+        raise ValueError(
+            f"{path}: {size} bytes where the header asks for {needed}; the dump is "
+            "truncated"
+        )

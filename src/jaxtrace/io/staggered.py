@@ -20,7 +20,6 @@ from jaxtrace.io.cf import (
     find_positions,
     follows_terrain,
 )
-from jaxtrace.io.decoding import read_values
 from jaxtrace.io.grid_part import Choices, Part, Sites, dimension_roles
 from jaxtrace.io.layers import join_faces
 from jaxtrace.sphere import RADIAN
@@ -139,6 +138,8 @@ def _columns(side: str, faces: int) -> _Columns:
 class StaggeredPart(Part):
     """One dataset of velocities on the faces of cells."""
 
+    _guesses = False  # corners have the names of models, whose files lack units
+
     def __init__(
         self, dataset: Any, label: str, choices: Choices, staggering: Staggering
     ) -> None:
@@ -162,9 +163,6 @@ class StaggeredPart(Part):
         thickness = [name for name in PARTIAL if name in dataset.variables]
         if thickness and self._terrain is None and self.roles.get("z") in u.dims:
             self._said.append(f"cells taken as whole: {thickness[0]} is not used")
-
-    def _guess(self, axes: Any) -> None:
-        """Say nothing: corners have the names of models, whose files lack units."""
 
     def _find_terrain(self, dataset: Any, u: Any) -> None:
         """Find levels that follow the terrain, as ROMS and CROCO define them."""
@@ -209,13 +207,15 @@ class StaggeredPart(Part):
             "free surface taken at rest, rise between levels from continuity"
         )
         self.names, self._variables = self.names[:2], self._variables[:2]
+        self._all_roles = self._all_roles[:2]
 
     def _corners(self, dataset: Any, u: Any, v: Any) -> tuple[Any, Any, Any, Any]:
         """Return longitudes and latitudes of corners, rows first."""
         shape = (v.shape[-2], u.shape[-1])
         for names in CORNERS:
             if all(name in dataset.variables for name in names):
-                lon, lat = (_squeezed(dataset[name]) for name in names)
+                # Without dimensions of one, such as the time of a mesh file.
+                lon, lat = (dataset[name].squeeze(drop=True) for name in names)
                 x, y = degrees(lon), degrees(lat)
                 if x.ndim == y.ndim == 1:
                     x, y = np.meshgrid(x, y)
@@ -290,7 +290,7 @@ class StaggeredPart(Part):
         """Return the model's own lengths of faces, where it gives both."""
         for names in _LENGTHS:
             if all(name in dataset.variables for name in names):
-                of_u, of_v = (_squeezed(dataset[n]).values for n in names)
+                of_u, of_v = (dataset[n].squeeze(drop=True).values for n in names)
                 if of_u.ndim == of_v.ndim == 2:
                     rows, columns = self._y.faces.size, self._x.faces.size
                     found = np.zeros((2, rows, columns))
@@ -359,28 +359,22 @@ class StaggeredPart(Part):
     def read(self, row: int, dtype: np.dtype) -> np.ndarray:
         """Return one instant: speeds through the first faces of cells, rows first."""
         rows, columns = self._y.faces.size, self._x.faces.size
-        levels = self._levels
+        levels, slabs = self._levels, []
+        for variable, roles, factor in zip(
+            self._variables, self._all_roles, self._factors, strict=True
+        ):
+            slab = self._slab(variable, roles, "yxz", row, dtype) * dtype.type(factor)
+            slabs.append(slab[..., ::-1] if levels > 1 and self._falls else slab)
         out = np.zeros((*self.axes.shape, 3), dtype)
-        u = self._slab(0, row)[np.ix_(self._y.centers, self._x.faces)]
-        v = self._slab(1, row)[np.ix_(self._y.faces, self._x.centers)]
+        u = slabs[0][np.ix_(self._y.centers, self._x.faces)]
+        v = slabs[1][np.ix_(self._y.faces, self._x.centers)]
         out[: rows - 1, :, :levels, 0] = u
         out[:, : columns - 1, :levels, 1] = v
-        if len(self._variables) > 2 and levels > 1:
-            w = self._slab(2, row)[np.ix_(self._y.centers, self._x.centers)]
+        if len(slabs) > 2 and levels > 1:
+            w = slabs[2][np.ix_(self._y.centers, self._x.centers)]
             missing = levels + 1 - w.shape[2]  # a bottom that is not stored is closed
             out[: rows - 1, : columns - 1, missing:, 2] = np.nan_to_num(w)
         return out
-
-    def _slab(self, component: int, row: int) -> np.ndarray:
-        """Return a component at one instant, rows first, levels upward, in m/s."""
-        variable, roles = self._variables[component], self._all_roles[component]
-        if "t" in roles:
-            variable = variable.isel({roles["t"]: row})
-        order = [roles[r] for r in "yxz" if r in roles]
-        values = read_values(variable.transpose(*order)) * self._factors[component]
-        if values.ndim == 2:
-            values = values[..., None]
-        return values[..., ::-1] if self._levels > 1 and self._falls else values
 
 
 def _along(variable: Any, dimension: Any) -> Any:
@@ -394,15 +388,10 @@ def _stated(dataset: Any, *names: str) -> np.ndarray | None:
     """Return the numbers of the first name that is a variable or an attribute."""
     for name in names:
         if name in dataset.variables:
-            return np.asarray(_squeezed(dataset[name]).values, np.float64)
+            return np.asarray(dataset[name].squeeze(drop=True), np.float64)
         if name in dataset.attrs:
             return np.asarray(dataset.attrs[name], np.float64)
     return None
-
-
-def _squeezed(variable: Any) -> Any:
-    """Return positions without dimensions of one, such as the time of a mesh file."""
-    return variable.squeeze(drop=True)
 
 
 def _degrees_of(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

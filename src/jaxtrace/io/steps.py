@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Integer
@@ -56,42 +56,36 @@ def listed_steps(path: str | Path) -> tuple[Step, ...]:
     Entries without a time are an instant each, in the order of the file.
     """
     path = Path(path)
-    entries = [_entry(path, *row) for row in _rows(path)]
-    if not entries:
-        raise ValueError(f"{path}: the list names no files")
-    if any(time is None for time, _ in entries):
-        return tuple(Step((file,), time) for time, file in entries)
-    times = sorted({time for time, _ in entries if time is not None})
-    return tuple(
-        Step(tuple(file for t, file in entries if t == time), time) for time in times
-    )
-
-
-def _rows(path: Path) -> list[tuple[str | None, str | float | None]]:
-    """Return name and time of every entry of a .series or .pvd file."""
     try:
         if path.suffix.lower() == ".series":
-            files = json.loads(path.read_bytes())["files"]
-            return [(row.get("name"), row.get("time")) for row in files]
-        entries = ElementTree.fromstring(path.read_bytes()).iter("DataSet")
-        return [(entry.get("file"), entry.get("timestep")) for entry in entries]
+            listed = json.loads(path.read_bytes())["files"]
+            rows = [(row.get("name"), row.get("time")) for row in listed]
+        else:
+            sets = ElementTree.fromstring(path.read_bytes()).iter("DataSet")
+            rows = [(entry.get("file"), entry.get("timestep")) for entry in sets]
     except (ValueError, KeyError, TypeError, AttributeError, SyntaxError) as error:
         # Wrong XML is a SyntaxError, wrong JSON a ValueError.
         raise ValueError(f"{path}: not a readable list of files: {error}") from error
-
-
-def _entry(
-    path: Path, name: str | None, time: str | float | None
-) -> tuple[float | None, Path]:
-    if not name:
-        raise ValueError(f"{path}: an entry names no file")
-    file = path.parent / name
-    if not file.is_file():
-        raise FileNotFoundError(f"{path} refers to {name!r}, which does not exist")
-    try:
-        return None if time is None else float(time), file
-    except ValueError as error:
-        raise ValueError(f"{path}: time {time!r} is not a number") from error
+    if not rows:
+        raise ValueError(f"{path}: the list names no files")
+    entries: list[tuple[float | None, Path]] = []
+    for name, time in rows:
+        if not name:
+            raise ValueError(f"{path}: an entry names no file")
+        if not (path.parent / name).is_file():
+            raise FileNotFoundError(f"{path} refers to {name!r}, which does not exist")
+        try:
+            instant = None if time is None else float(time)
+        except ValueError as error:
+            raise ValueError(f"{path}: time {time!r} is not a number") from error
+        entries.append((instant, path.parent / name))
+    times = [time for time, _ in entries if time is not None]
+    if len(times) < len(entries):
+        return tuple(Step((file,), time) for time, file in entries)
+    return tuple(
+        Step(tuple(file for t, file in entries if t == time), time)
+        for time in sorted(set(times))
+    )
 
 
 #: Every extension that `find_steps` understands.
@@ -121,6 +115,24 @@ def find_steps(spec: PathSpec) -> tuple[Step, ...]:
     return tuple(Step((file,)) for file in files)
 
 
+def list_files(path: Path) -> list[Path]:
+    """Return a file, those inside a folder, or those that a glob matches, in order."""
+    if path.is_file():
+        return [path]
+    if path.is_dir():
+        control = foam_control(path)
+        found = [control] if control else list(path.iterdir())
+    else:
+        found = [Path(name) for name in glob.glob(str(path), recursive=True)]
+    files = [file for file in found if file.is_file()]
+    if not files:
+        looked = f"folder {path}" if path.is_dir() else path
+        raise FileNotFoundError(
+            f"no files found for {looked} (from folder {Path.cwd()})"
+        )
+    return sorted(files, key=natural_key)
+
+
 def find_files(
     spec: PathSpec, extensions: Sequence[str] = KNOWN_EXTENSIONS
 ) -> list[Path]:
@@ -129,49 +141,30 @@ def find_files(
     FileNotFoundError says what was looked for, ValueError which kinds are known.
     """
     if isinstance(spec, str | os.PathLike):
-        return _find(Path(spec).expanduser(), extensions)
-    files = [Path(file).expanduser() for file in spec]
-    return _one_kind(_need(files, extensions), "the list")
-
-
-def _need(files: list[Path], extensions: Sequence[str]) -> list[Path]:
-    """Check that explicitly named files exist and are of a known kind."""
-    if not files:
-        raise FileNotFoundError("no files: the list is empty")
-    for file in files:
-        if not file.is_file():
-            raise FileNotFoundError(f"{file}: no such file")
-        if kind_of(file) not in extensions:
-            raise ValueError(_unknown(str(file), [file], extensions))
-    return files
-
-
-def _find(path: Path, extensions: Sequence[str]) -> list[Path]:
-    """Return the files of one path: itself, those inside it or those it matches."""
-    if path.is_file():
-        return _need([path], extensions)
-    if path.is_dir():
-        if control := foam_control(path):
-            return _need([control], extensions)
-        found, looked = sorted(path.iterdir(), key=natural_key), f"folder {path}"
+        looked: Any = Path(spec).expanduser()
+        files = list_files(looked)
+        named = files == [looked]
     else:
-        names = glob.glob(str(path), recursive=True)
-        found, looked = [Path(n) for n in sorted(names, key=natural_key)], str(path)
-    files = [file for file in found if file.is_file()]
-    if not files:
-        raise FileNotFoundError(
-            f"no files found for {looked} (from folder {Path.cwd()})"
+        files, looked, named = [Path(f).expanduser() for f in spec], "the list", True
+        if not files:
+            raise FileNotFoundError("no files: the list is empty")
+        for file in files:
+            if not file.is_file():
+                raise FileNotFoundError(f"{file}: no such file")
+    known = [file for file in files if kind_of(file) in extensions]
+    if not known or (named and len(known) < len(files)):
+        kinds = sorted({f.suffix or f.name for f in files if f not in known})
+        raise ValueError(
+            f"{looked}: unknown extension {', '.join(kinds)}; known are "
+            f"{', '.join(extensions)}"
         )
-    known = [file for file in files if file.suffix.lower() in extensions]
-    if not known:
-        raise ValueError(_unknown(looked, files, extensions))
-    return _one_kind(_leaders(known), looked)
+    return _one_kind(known if named else _leaders(known), looked)
 
 
 def _leaders(files: list[Path]) -> list[Path]:
     """Leave out the files that another file speaks for."""
     for kinds in ((".pvd",), (".series",), CASE_EXTENSIONS):
-        chosen = [file for file in files if file.suffix.lower() in kinds]
+        chosen = [file for file in files if kind_of(file) in kinds]
         if chosen:
             return chosen
     present = {file.suffix.lower() for file in files}
@@ -181,24 +174,14 @@ def _leaders(files: list[Path]) -> list[Path]:
 
 def _one_kind(files: list[Path], looked: object) -> list[Path]:
     kinds = Counter(file.suffix.lower() for file in files)
-    if len(kinds) > 1 and set(kinds) <= set(PLOT3D_EXTENSIONS):
-        return files
-    if len(kinds) > 1:
+    if len(kinds) > 1 and not set(kinds) <= set(PLOT3D_EXTENSIONS):
         counts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
         raise ValueError(f"{looked}: files of one kind make a series, found {counts}")
-    (kind,) = kinds
+    kind = next(iter(kinds))
     if len(files) > 1 and kind in (*LIST_EXTENSIONS, *CASE_EXTENSIONS):
         names = ", ".join(file.name for file in files)
         raise ValueError(f"{looked}: one {kind} file is a whole series, found {names}")
     return files
-
-
-def _unknown(looked: str, files: list[Path], extensions: Sequence[str]) -> str:
-    kinds = sorted({file.suffix or file.name for file in files})
-    return (
-        f"{looked}: unknown extension {', '.join(kinds)}; known are "
-        f"{', '.join(extensions)}"
-    )
 
 
 #: Where times are looked for, best first, in the words of the message.
@@ -252,11 +235,12 @@ def choose_clock(
 
 def _ordered(times: np.ndarray, labels: Sequence[str], source: str) -> Clock:
     """Sort by time; two files of one instant are an error that names them."""
+    others = ", ".join(name for name in TIME_SOURCES if name != source)
     bad = np.flatnonzero(~np.isfinite(times))
     if bad.size:
         raise ValueError(
             f"{labels[int(bad[0])]}: its time is {times[bad[0]]}, from "
-            f"{TIME_SOURCES[source]}; give time_source= another of {_others(source)}"
+            f"{TIME_SOURCES[source]}; give time_source= another of {others}"
         )
     order = np.argsort(times, kind="stable")
     times = times[order]
@@ -266,13 +250,9 @@ def _ordered(times: np.ndarray, labels: Sequence[str], source: str) -> Clock:
         raise ValueError(
             f"times must increase, but {first} and {second} both have t = "
             f"{times[same[0]]:g} from {TIME_SOURCES[source]}; leave one out or give "
-            f"time_source= another of {_others(source)}"
+            f"time_source= another of {others}"
         )
     return Clock(times, order, source)
-
-
-def _others(source: str) -> str:
-    return ", ".join(name for name in TIME_SOURCES if name != source)
 
 
 class FileSteps:
@@ -280,7 +260,17 @@ class FileSteps:
 
     def __init__(self, steps: Sequence[Step], time_source: str | None = None) -> None:
         labels = [", ".join(str(file) for file in step.files) for step in steps]
-        clock = choose_clock(labels, _stated(steps, time_source), time_source)
+        peeks = [StatedTime()] * len(steps)
+        readable = kind_of(steps[0].files[0]) not in PLOT3D_EXTENSIONS
+        if readable and time_source in (None, "field", "array"):
+            peeks = [peek_time(step.files[0]) for step in steps]
+        stated = {
+            "field": [peek.field for peek in peeks],
+            "collection": [step.time for step in steps],
+            "array": [peek.array for peek in peeks],
+            "name": [name_number(step.files[-1]) for step in steps],
+        }
+        clock = choose_clock(labels, stated, time_source)
         self._steps = [steps[i] for i in clock.order]
         self.times: Float[np.ndarray, " steps"] = clock.times
         self.time_source = TIME_SOURCES[clock.source]
@@ -332,21 +322,3 @@ def open_steps(spec: PathSpec, time_source: str | None = None) -> FileSteps | Ca
             )
         return CaseSteps(first)
     return FileSteps(find_steps(spec), time_source)
-
-
-def _stated(
-    steps: Sequence[Step], time_source: str | None
-) -> dict[str, list[float | None]]:
-    """Return what the files, their list and their names say about the time of each
-    step.
-    """
-    peeks = [StatedTime()] * len(steps)
-    readable = kind_of(steps[0].files[0]) not in PLOT3D_EXTENSIONS
-    if readable and time_source in (None, "field", "array"):
-        peeks = [peek_time(step.files[0]) for step in steps]
-    return {
-        "field": [peek.field for peek in peeks],
-        "collection": [step.time for step in steps],
-        "array": [peek.array for peek in peeks],
-        "name": [name_number(step.files[-1]) for step in steps],
-    }

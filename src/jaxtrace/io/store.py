@@ -234,13 +234,7 @@ class FrameStore:
         """
         self._check_writable()
         for name, values in particles.items():
-            self._group.create_array(
-                name,
-                data=values,
-                dimension_names=(TRAJECTORY,),
-                attributes=_described(name, self.metadata),
-                overwrite=True,
-            )
+            self._make(name, (TRAJECTORY,), data=values)
 
     def read_particles(self) -> dict[str, np.ndarray]:
         """Return what `finish` was given; nothing before the end of a run."""
@@ -271,52 +265,46 @@ class FrameStore:
             )
 
     def _lay_out(self, arrays: Frames) -> None:
-        facts = self.metadata
         count = next(iter(arrays.values())).shape[1]
         self._group.attrs.update(Conventions="CF-1.11", featureType="trajectory")
-        self._group.create_array(
-            TRAJECTORY,
-            data=np.arange(count, dtype=np.int32),
-            dimension_names=(TRAJECTORY,),
-            attributes=ATTRIBUTES[TRAJECTORY],
-            overwrite=True,
-        )
+        self._make(TRAJECTORY, (TRAJECTORY,), data=np.arange(count, dtype=np.int32))
+        sphere = self.metadata.get("coordinate_system") == "spherical"
         for name, values in arrays.items():
             choices = COMPONENTS.get(name, ())
-            layout = Layout(values.shape[1:], values.dtype)
-            if not choices or layout.shape[1:] != (3,):
-                self._make(name, layout, facts)
+            if not choices or values.shape[2:] != (3,):
+                self._make_rows(name, Layout(values.shape[1:], values.dtype))
                 continue
-            sphere = facts.get("coordinate_system") == "spherical"
             for axis in choices[-1 if sphere else 0]:
-                self._make(axis, Layout(layout.shape[:1], layout.dtype), facts)
-        self._make("time", Layout((count,), np.dtype("f8")), facts)
-        self._group.create_array(
-            TIMES,
-            shape=(0,),
-            dtype="f8",
-            chunks=(TIMES_CHUNK,),
-            fill_value=np.nan,
-            dimension_names=(OBS,),
-            attributes=_described("time", facts),
-        )
+                self._make_rows(axis, Layout((count,), values.dtype))
+        self._make_rows("time", Layout((count,), np.dtype("f8")))
+        empty = {"shape": (0,), "dtype": "f8", "chunks": (TIMES_CHUNK,)}
+        self._make(TIMES, (OBS,), "time", **empty, fill_value=np.nan)
 
-    def _make(self, name: str, layout: Layout, facts: Mapping[str, Any]) -> None:
+    def _make_rows(self, name: str, layout: Layout) -> None:
         """Make an empty array by trajectory and obs."""
         deeper = (f"{name}_{axis}" for axis in range(len(layout.shape) - 1))
-        # Positions shrink by a tenth, which would cost more than the writing; equal
-        # times shrink to nothing.
-        packing: Any = "auto" if name == "time" else None
-        self._group.create_array(
+        self._make(
             name,
+            (TRAJECTORY, OBS, *deeper),
             shape=(layout.shape[0], 0, *layout.shape[1:]),
             dtype=layout.dtype,
             chunks=_chunk_shape(layout),
-            compressors=packing,
+            # Positions shrink by a tenth, which would cost more than the writing;
+            # equal times shrink to nothing.
+            compressors="auto" if name == "time" else None,
             fill_value=np.nan if layout.dtype.kind == "f" else None,
-            dimension_names=(TRAJECTORY, OBS, *deeper),
-            attributes=_described(name, facts),
+        )
+
+    def _make(
+        self, name: str, dims: tuple[str, ...], like: str = "", **content: Any
+    ) -> None:
+        """Make an array in the place of an earlier one, described as CF wants it."""
+        self._group.create_array(
+            name,
+            dimension_names=dims,
+            attributes=_described(like or name, self.metadata),
             overwrite=True,
+            **content,
         )
 
 
@@ -373,33 +361,27 @@ def _check_frames(
             f"the arrays are named {sorted(made)}: one or more are needed, and "
             "times, time and frame_time are taken"
         )
+    if layout and set(made) != set(layout):
+        raise ValueError(
+            f"the store holds {sorted(layout)}, not {sorted(made)}: append the same "
+            f"arrays or begin a store with mode 'w'"
+        )
     for name, array in made.items():
         if array.ndim < 2 or len(array) != len(clock):
             raise ValueError(
                 f"{name!r} has shape {array.shape}, {len(clock)} times need (k,N,...)"
             )
-    if len({array.shape[1] for array in made.values()}) > 1:
-        counts = {name: array.shape[1] for name, array in made.items()}
-        raise ValueError(f"the arrays hold different numbers of particles: {counts}")
-    return clock, _fit(made, layout)
-
-
-def _fit(arrays: Frames, layout: Mapping[str, Layout]) -> Frames:
-    if not layout:
-        return arrays
-    if set(arrays) != set(layout):
-        raise ValueError(
-            f"the store holds {sorted(layout)}, not {sorted(arrays)}: append the same "
-            f"arrays or begin a store with mode 'w'"
-        )
-    for name, array in arrays.items():
-        shape, dtype = layout[name]
+        shape, dtype = layout.get(name, (array.shape[1:], array.dtype))
         if array.shape[1:] != shape or not np.can_cast(array.dtype, dtype, "same_kind"):
             raise ValueError(
                 f"the store holds {name!r} as {dtype} {shape} per frame, not "
                 f"{array.dtype} {array.shape[1:]}: append the same or begin another"
             )
-    return {n: a.astype(layout[n].dtype, copy=False) for n, a in arrays.items()}
+        made[name] = array.astype(dtype, copy=False)
+    if len({array.shape[1] for array in made.values()}) > 1:
+        counts = {name: array.shape[1] for name, array in made.items()}
+        raise ValueError(f"the arrays hold different numbers of particles: {counts}")
+    return clock, made
 
 
 def _chunk_shape(layout: Layout) -> tuple[int, ...]:

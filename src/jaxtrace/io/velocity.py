@@ -128,17 +128,15 @@ def looks_swapped(values: np.ndarray, sample: int = 4096) -> bool:
     exponents of the last bits of the mantissa, so that half of them or, for round
     numbers, all of them are absurd. A spread sample decides.
     """
-    if values.dtype.kind != "f" or values.size == 0:
+    if values.dtype.kind != "f":
         return False
     flat = values.reshape(-1)[:: max(1, values.size // sample)]
     flat = np.ascontiguousarray(flat[flat != 0])
-    if flat.size == 0:
-        return False
-    return _absurd(flat) > 0.2 and _absurd(flat.byteswap()) < 0.01
 
+    def absurd(values: np.ndarray) -> float:
+        finite = np.isfinite(values)
+        exponents = np.frexp(np.where(finite, values, 1))[1]
+        far = np.abs(exponents) > np.finfo(values.dtype).maxexp / 2
+        return float(np.mean(~finite | far))
 
-def _absurd(values: np.ndarray) -> float:
-    limit = np.finfo(values.dtype).maxexp / 2
-    finite = np.isfinite(values)
-    exponents = np.frexp(np.where(finite, values, 1))[1]
-    return float(np.mean(~finite | (np.abs(exponents) > limit)))
+    return flat.size > 0 and absurd(flat) > 0.2 and absurd(flat.byteswap()) < 0.01

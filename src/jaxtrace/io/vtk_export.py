@@ -181,21 +181,14 @@ def _write_frames(
     removed.
     """
     paths = [folder / PATTERN.format(i) for i in range(len(record.times))]
-
-    def write(index: int) -> None:
-        velocities = None if record.velocities is None else record.velocities[index]
-        step = np.full(record.alive.shape[1], index, np.int32)
-        write_frame(
-            paths[index],
-            record.times[index],
-            record.positions[index],
-            velocities,
-            record.alive[index],
-            {"TimeStep": step, **arrays},
-        )
-
+    moving = record.velocities
+    velocities = [None] * len(paths) if moving is None else moving
+    shape = record.alive.shape
+    numbers = np.broadcast_to(np.arange(len(paths), dtype=np.int32)[:, None], shape)
+    facts = [{"TimeStep": step, **arrays} for step in numbers]
+    frames = (paths, record.times, record.positions, velocities, record.alive, facts)
     with ThreadPoolExecutor(WRITERS) as pool:
-        list(pool.map(write, range(len(paths))))
+        list(pool.map(write_frame, *frames))
     steps = zip(record.times.tolist(), (path.name for path in paths), strict=True)
     collection = write_collection(folder / "trajectory.pvd", steps)
     count = len(paths)

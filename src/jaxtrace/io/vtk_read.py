@@ -6,6 +6,7 @@ VTK's messages are captured and become errors that name the file.
 import contextlib
 import dataclasses
 import logging
+import mmap
 import os
 import re
 import sys
@@ -29,7 +30,7 @@ from jaxtrace.io.geometry import (
     keep_cells,
     structured_cells,
 )
-from jaxtrace.io.vtk_checks import check_text, check_whole, times_in_text
+from jaxtrace.io.velocity import check_values
 
 # Where VTK writes its messages is one setting of the whole process.
 _LOCK = threading.RLock()
@@ -155,6 +156,14 @@ SNAPSHOT_EXTENSIONS = (*_XML, *PIECE_OF, _LEGACY)
 #: Names under which a file may state its instant: as field data, and as any array.
 TIME_FIELDS = ("TimeValue", "TIME")
 TIME_ARRAY = "Time"
+_LAST_TAG = b"</VTKFile>"
+_TEXT = re.compile(rb"[^\n]*\n[^\n]*\n[ \t]*ASCII")
+_LEGACY_TIME = re.compile(
+    rb"(?m)^(?:(TimeValue|TIME|Time)[ \t]+[1-9]\d*[ \t]+[1-9]\d*[ \t]+(\w+)[ \t]*\r?\n"
+    rb"|SCALARS[ \t]+(Time)[ \t]+(\w+)[^\n]*\n(?:LOOKUP_TABLE[^\n]*\n)?)"
+)
+# Legacy files of bytes are big-endian whatever wrote them.
+_BIG_ENDIAN = {b"double": ">f8", b"float": ">f4", b"int": ">i4", b"vtktypeint64": ">i8"}
 
 
 class StatedTime(NamedTuple):
@@ -178,16 +187,11 @@ def read_snapshot(*files: str | Path, names: Collection[str] | None = None) -> S
         with reporting(path, reader):
             reader.Update()
             parts.append(reader.GetOutputDataObject(0))
-        if path.suffix.lower() == _LEGACY:
-            check_text(path)
     parallel = Path(files[0]).suffix.lower() in PIECE_OF
     name = ", ".join(map(str, files))
     snapshot = snapshot_of(*parts, name=name, assembled=parallel)
-    field, array = stated_time(snapshot)
     return dataclasses.replace(
-        snapshot,
-        time=array if field is None else field,
-        available=tuple(available) or snapshot.available,
+        snapshot, available=tuple(available) or snapshot.available
     )
 
 
@@ -196,9 +200,7 @@ def peek_time(path: str | Path) -> StatedTime:
     path = Path(path)
     reader = _open(path)
     if path.suffix.lower() == _LEGACY:
-        found = times_in_text(path)
-        stated = [found[name] for name in TIME_FIELDS if name in found]
-        return StatedTime(stated[0] if stated else None, found.get(TIME_ARRAY))
+        return _legacy_time(path)
     if steps := time_steps(reader):
         return StatedTime(field=float(steps[0]))
     if TIME_ARRAY not in select_arrays(reader, ()) and not _times_in_head(path):
@@ -232,8 +234,11 @@ def _open(path: Path) -> Any:
         kinds = ("Scalars", "Vectors", "Normals", "Tensors", "ColorScalars", "TCoords")
         for kind in (*kinds, "Fields"):
             getattr(reader, f"ReadAll{kind}On")()
+        if _ends_in_number(path):
+            reader.ReadFromInputStringOn()
+            reader.SetInputString(path.read_text() + "\n")
     else:
-        check_whole(path)
+        _check_whole(path)
         parallel = f"P{_XML[PIECE_OF[suffix]]}" if suffix in PIECE_OF else ""
         reader = vtk_class("vtkIOXML", f"vtkXML{parallel or _XML[suffix]}Reader")()
     reader.SetFileName(str(path))
@@ -252,9 +257,56 @@ def _times_in_head(path: Path) -> bool:
     return any(name in head for name in names)
 
 
-def snapshot_of(
-    *data: Any, name: str, time: float | None = None, assembled: bool = False
-) -> Snapshot:
+def _ends_in_number(path: Path) -> bool:
+    """Return whether a text ends without a blank: VTK takes such an end for a value."""
+    with open(path, "rb") as file:
+        head = file.read(512)
+        file.seek(-1, os.SEEK_END)
+        return _TEXT.match(head) is not None and not file.read().isspace()
+
+
+def _legacy_time(path: Path) -> StatedTime:
+    """Return the first value of the arrays of a legacy file named like a time."""
+    found: dict[bytes, float] = {}
+    with (
+        open(path, "rb") as file,
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
+    ):
+        for match in _LEGACY_TIME.finditer(content):
+            kind, data = match[2] or match[4], content[match.end() : match.end() + 64]
+            if _TEXT.match(content):
+                values = [float(word) for word in data.split()[:1]]
+            else:
+                dtype = _BIG_ENDIAN.get(kind)  # of other types, no time is known
+                whole = dtype and len(data) >= int(dtype[-1])
+                values = [float(np.frombuffer(data, dtype, 1)[0])] if whole else []
+            if values:
+                found.setdefault(match[1] or match[3], values[0])
+    field = [found[name.encode()] for name in TIME_FIELDS if name.encode() in found]
+    return StatedTime(field[0] if field else None, found.get(TIME_ARRAY.encode()))
+
+
+def _check_whole(path: Path) -> None:
+    """Raise ValueError if an XML file, or one that it refers to, is cut.
+
+    VTK leaves the values of such a file unset.
+    """
+    parts = [path]
+    if path.suffix.lower().startswith((".pv", ".vtm")):
+        names = re.findall(rb'(?:Source|file)="([^"]+)"', path.read_bytes())
+        parts += [path.parent / os.fsdecode(name) for name in names]
+    for part in filter(Path.is_file, parts):
+        with open(part, "rb") as file:
+            head = file.read(2**16)
+            file.seek(-min(1024, part.stat().st_size), os.SEEK_END)
+            if b"<VTKFile" in head and _LAST_TAG not in file.read():
+                raise ValueError(
+                    f"{part}: the file is truncated, {_LAST_TAG.decode()} is not at "
+                    "its end"
+                )
+
+
+def snapshot_of(*data: Any, name: str, assembled: bool = False) -> Snapshot:
     """Return the snapshot of data objects read from `name`; ValueError if empty.
 
     Ghost and hidden cells are left out; kinds of cells without a rule here - polygons,
@@ -287,6 +339,7 @@ def snapshot_of(
     available = (*arrays, *cell_arrays)
     if is_tensor(dataset) and visible.all():
         axes, shape = axes_of(dataset), dimensions_of(dataset)
+        check_values(np.concatenate(axes), "the coordinates", name, False)
         nx, ny, nz = (max(n - 1, 1) for n in shape)
         arrays = {k: grid_order(v, shape) for k, v in arrays.items()}
         cell_arrays = {k: grid_order(v, (nx, ny, nz)) for k, v in cell_arrays.items()}
@@ -300,9 +353,7 @@ def snapshot_of(
         if not visible.all():
             cell_arrays = {k: v[visible] for k, v in cell_arrays.items()}
     joined = assembled or len(parts) > 1
-    return Snapshot(
-        geometry, arrays, cell_arrays, time, name, joined, available, fields
-    )
+    return Snapshot(geometry, arrays, cell_arrays, name, joined, available, fields)
 
 
 def leaves(data: Any) -> list[Any]:

@@ -11,10 +11,10 @@ from jaxtrace.io.geometry import (
     Geometry,
     Snapshot,
     Weld,
+    cell_dimensions,
     cells_to_nodes,
     find_coincident,
     grid_cells_to_nodes,
-    highest_cells,
     keep_cells,
     same_geometry,
 )
@@ -59,23 +59,21 @@ class PreparedMesh:
         return tuple(f"{count:,} {what}" for what, count in counts.items() if count)
 
 
-def prepare_mesh(raw: Cells, assembled: bool, merge: bool | None) -> PreparedMesh:
+def prepare_mesh(raw: Cells, assembled: bool) -> PreparedMesh:
     """Keep the cells of the highest dimension and join coincident nodes.
 
-    With `merge` None nodes are joined where copies are expected: in meshes put
-    together from parts, and in those whose cells share no node at all.
+    Nodes are joined where copies are expected: in meshes put together from parts, and
+    in those whose cells share no node at all.
     """
-    kept = highest_cells(raw)
+    dimension = cell_dimensions(raw.types)
+    kept = dimension == dimension.max(initial=-1)
     cells = keep_cells(raw, kept)
-    if merge or (merge is None and (assembled or _disconnected(cells))):
+    apart = cells.n_cells > 1 and np.bincount(cells.connectivity).max() == 1
+    if assembled or apart:
         weld = find_coincident(cells.points)
         if weld.removed:
             return PreparedMesh(weld.join(cells), kept, weld)
     return PreparedMesh(cells, kept, None)
-
-
-def _disconnected(cells: Cells) -> bool:
-    return cells.n_cells > 1 and bool(np.bincount(cells.connectivity).max() == 1)
 
 
 class VTKSlices(Slices):
@@ -91,14 +89,13 @@ class VTKSlices(Slices):
         velocity_field_name: VelocityName = None,
         dtype: str = "float32",
         allow_nan: bool = False,
-        merge_points: bool | None = None,
         time_source: str | None = None,
     ) -> None:
         steps = open_steps(spec, time_source)
         self._steps, self._name = steps, velocity_field_name
         self._choice: tuple[str, ...] | None = None
         self._dtype = float_dtype(dtype)
-        self._allow_nan, self._merge = allow_nan, merge_points
+        self._allow_nan = allow_nan
         self._raw: Cells | None = None
         self._mesh: PreparedMesh | None = None
         self._axes: TensorGrid | None = None
@@ -153,7 +150,7 @@ class VTKSlices(Slices):
         fresh = self._raw is None or not same_geometry(raw, self._raw)
         if self._mesh is None or fresh:
             check_values(raw.points, "the coordinates", snapshot.source, False)
-            self._mesh = prepare_mesh(raw, snapshot.assembled, self._merge)
+            self._mesh = prepare_mesh(raw, snapshot.assembled)
             self._raw = raw
         return self._mesh
 

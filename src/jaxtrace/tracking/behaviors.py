@@ -22,7 +22,7 @@ from jaxtrace.fields.analytic import number
 from jaxtrace.fields.base import AbstractField
 from jaxtrace.fields.clock import Instant
 from jaxtrace.fields.variables import Variable, as_variable
-from jaxtrace.io.variables import align
+from jaxtrace.io.loader import align
 from jaxtrace.tracking.particles import Draw, Scalars, Vectors
 from jaxtrace.tracking.schedule import FLOW
 

@@ -98,28 +98,22 @@ def load_case(path: str | os.PathLike[str]) -> Case:
 
 
 def _anchored(case: Case, folder: Path) -> Case:
-    output = dataclasses.replace(
-        case.output, folder=str(folder / Path(case.output.folder).expanduser())
-    )
     place = lambda name: str(folder / Path(name).expanduser())
     anchored = lambda name: name if is_url(name) else place(name)
-    particles = case.particles
-    if particles.file is not None:
-        particles = dataclasses.replace(particles, file=anchored(particles.file))
-    data = case.data
-    if data is not None:
-        named = data.pattern
+    change = dataclasses.replace
+    parts: dict[str, Any] = {
+        "output": change(case.output, folder=place(case.output.folder)),
+        "sample": change(case.sample, files=tuple(map(anchored, case.sample.files))),
+    }
+    if case.particles.file is not None:
+        file = anchored(case.particles.file)
+        parts["particles"] = change(case.particles, file=file)
+    if case.data is not None:
+        named = case.data.pattern
         one = isinstance(named, str)
         pattern = anchored(named) if one else tuple(map(anchored, named))
-        data = dataclasses.replace(data, pattern=pattern)
-    files = tuple(map(anchored, case.sample.files))
-    return dataclasses.replace(
-        case,
-        data=data,
-        particles=particles,
-        output=output,
-        sample=dataclasses.replace(case.sample, files=files),
-    )
+        parts["data"] = change(case.data, pattern=pattern)
+    return change(case, **parts)
 
 
 def write_case(case: Case, path: str | os.PathLike[str]) -> Path:

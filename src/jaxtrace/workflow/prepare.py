@@ -24,9 +24,8 @@ from jaxtrace.fields.analytic import FLOWS, as_field
 from jaxtrace.fields.base import AbstractField, Field, find_land
 from jaxtrace.fields.variables import Variable
 from jaxtrace.io.formats import source_name
-from jaxtrace.io.loader import load_field
+from jaxtrace.io.loader import align, load_field, load_variable
 from jaxtrace.io.seed_files import read_seeds
-from jaxtrace.io.variables import align, load_variable
 from jaxtrace.settings import GIB
 from jaxtrace.tracking import behaviors
 from jaxtrace.tracking.boundaries.base import AbstractBoundary, no_boundary
@@ -246,18 +245,6 @@ def count_frames(case: Case, field: AbstractField, span: tuple[float, float]) ->
     return max(2, round(abs(span[1] - span[0]) / spacing.mean()) + 1)
 
 
-def seed_region(case: Case, domain: Box) -> Box:
-    """Return the box that particles start in."""
-    table = case.particles
-    if table.bounds is not None:
-        return box_bounds(table.bounds)
-    if table.bounds_fraction is None:
-        return domain
-    shares = np.array(table.bounds_fraction)
-    low = domain.lo + shares[:, 0] * domain.size
-    return box_bounds(np.stack([low, domain.lo + shares[:, 1] * domain.size]))
-
-
 def make_seeds(case: Case, domain: Box, round_: bool = False) -> Seeds:
     """Return particles of a file, on a lattice, at random, or around the middle.
 
@@ -268,7 +255,10 @@ def make_seeds(case: Case, domain: Box, round_: bool = False) -> Seeds:
     if table.file is not None:
         count = math.prod(table.concentrations)
         return as_seeds(read_seeds(table.file, count, table.seed).positions)
-    region = seed_region(case, domain)
+    region = domain if table.bounds is None else box_bounds(table.bounds)
+    if table.bounds_fraction is not None:
+        ends = np.array(table.bounds_fraction).T
+        region = box_bounds(domain.lo + ends * domain.size)
     counts = [
         n if active else 1
         for n, active in zip(table.concentrations, region.active, strict=True)

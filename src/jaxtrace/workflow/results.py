@@ -102,32 +102,35 @@ def draw(
     corners = [domain.lo.tolist(), domain.hi.tolist()]
     common: dict[str, Any] = {"plane": table.plane, "bounds": corners}
     common |= {"field": field, "color": table.color}
-    jobs: list[tuple[str, Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = []
     options: dict[str, Any]
+    files: list[Path] = []
+
+    def save(name: str, plot: Callable[..., Any], *what: Any, **options: Any) -> None:
+        files.append(folder / f"{name}.png")
+        plot(*what, **options, show=False, save_path=files[-1])
+
     if "particles" in table.which:
-        size = float(np.clip(DOTS / max(trajectory.N, 1), 1.0, 12.0))
-        options = {**common, "title": _when(trajectory), "s": size}
-        jobs.append(("final_particles", plot_particles, (trajectory,), options))
+        options = {**common, "title": _when(trajectory)}
+        options["s"] = float(np.clip(DOTS / max(trajectory.N, 1), 1.0, 12.0))
+        save("final_particles", plot_particles, trajectory, **options)
     if "trajectories" in table.which:
         options = {**common, "title": _when(trajectory, whole=True), "s": 3.0}
         options["max_points"] = table.max_paths
-        jobs.append(("trajectories", plot_trajectory, (trajectory,), options))
+        save("trajectories", plot_trajectory, trajectory, **options)
     for one in maps if "density" in table.which else ():
         options = {"plane": one.plane, "title": f"{one.method}, {_when(trajectory)}"}
         options["axis_labels"] = axis_names(PLANES[one.plane], trajectory)
         if read_radius(trajectory.metadata) is not None and one.plane == "xy":
             options["label"] = "density per square meter"
         grid = (one.x, one.y, one.values)
-        jobs.append((f"density_{one.method}", plot_density_2d, grid, options))
+        save(f"density_{one.method}", plot_density_2d, *grid, **options)
     for one in cuts if "slice" in table.which else ():
         options = {"plane": "yz", "title": f"x = {one.place or 0:.4g}"}
         options["levels"] = table.slice_levels
         options["cutoff"] = (table.slice_cutoff_min, table.slice_cutoff_max)
         grid = (one.x, one.y, one.values)
-        jobs.append((f"slice_yz_{one.method}", plot_density_2d, grid, options))
-    for name, plot, arguments, options in jobs:
-        plot(*arguments, **options, show=False, save_path=folder / f"{name}.png")
-    return [folder / f"{name}.png" for name, *_ in jobs]
+        save(f"slice_yz_{one.method}", plot_density_2d, *grid, **options)
+    return files
 
 
 def _when(trajectory: Trajectory, whole: bool = False) -> str:

@@ -101,12 +101,19 @@ def _claim(case: Case, overwrite: bool) -> None:
             remove_path(path)
     elif store.exists() and (case.folder / CASE_FILE).is_file():
         before = stored_case(case.folder)
-        for name in _DECISIVE:
-            if getattr(before, name) != getattr(case, name):
-                raise _another(case, f"[{name}]")
-        for name in _DECISIVE_TRACKING:
-            if getattr(before.tracking, name) != getattr(case.tracking, name):
-                raise _another(case, f"tracking.{name}")
+        changed = [
+            *(f"[{n}]" for n in _DECISIVE if getattr(before, n) != getattr(case, n)),
+            *(
+                f"tracking.{n}"
+                for n in _DECISIVE_TRACKING
+                if getattr(before.tracking, n) != getattr(case.tracking, n)
+            ),
+        ]
+        if changed:
+            raise FileExistsError(
+                f"{case.folder} contains a run with another {changed[0]}: overwrite it "
+                "(--overwrite), or set another folder in [output]"
+            )
     case.folder.mkdir(parents=True, exist_ok=True)
 
 
@@ -192,13 +199,6 @@ def expected_cost(case: Case, plan: Plan) -> Cost:
     steps = max(least, int(abs(last - first) / abs(case.time.dt or np.inf)))
     held += STEP_BYTES * steps
     return Cost(written, held + tree_bytes(plan.field.frozen), steps)
-
-
-def _another(case: Case, what: str) -> FileExistsError:
-    return FileExistsError(
-        f"{case.folder} contains a run with another {what}: overwrite it "
-        "(--overwrite), or set another folder in [output]"
-    )
 
 
 def _output(case: Case) -> Path:

@@ -209,21 +209,17 @@ def lattice_counts(found: Survey) -> dict[str, int]:
     return dict(zip(AXES, counts.tolist(), strict=True))
 
 
-def middle_shares(counts: dict[str, int]) -> dict[str, list[float]]:
-    """Return the part of the box whose lattice has half a spacing left at each end."""
-    return {
+def seed_shares(found: Survey, counts: dict[str, int]) -> dict[str, list[float]]:
+    """Return the part of the box to seed: on a sphere, only its highest level.
+
+    The lattice has half a spacing left at each end.
+    """
+    shares = {
         axis: [round(0.5 / count, 4), round(1 - 0.5 / count, 4)]
         for axis, count in counts.items()
         if count > 1
     }
-
-
-def seed_shares(found: Survey, counts: dict[str, int]) -> dict[str, list[float]]:
-    """Return the part of the box to seed: on a sphere, only its highest level."""
-    shares = middle_shares(counts)
-    if found.round and found.size[2] > 0:
-        shares["z"] = [0.999, 1.0]
-    return shares
+    return shares | ({"z": [0.999, 1.0]} if found.round and found.size[2] > 0 else {})
 
 
 def two_digits(value: float) -> float:
@@ -284,7 +280,8 @@ def files_pattern(names: tuple[str, ...], folder: Path) -> str | list[str]:
     Files that a pattern matches without any other are written as the pattern.
     """
     fixed = lambda name: os.path.isabs(name) or is_url(name)
-    paths = [name if fixed(name) else _relative(name, folder) for name in names]
+    relative = lambda name: os.path.relpath(Path(name).expanduser(), folder)
+    paths = [name if fixed(name) else relative(name) for name in names]
     if len(paths) == 1:
         return paths[0]
     pattern = re.sub(r"\d+(?=\D*$)", "*", paths[0])
@@ -292,10 +289,6 @@ def files_pattern(names: tuple[str, ...], folder: Path) -> str | list[str]:
     if {os.path.abspath(m) for m in matched} == {os.path.abspath(n) for n in names}:
         return pattern
     return paths
-
-
-def _relative(name: str, folder: Path) -> str:
-    return os.path.relpath(Path(name).expanduser(), folder)
 
 
 def starter(found: Survey | None = None, folder: Path = Path()) -> str:

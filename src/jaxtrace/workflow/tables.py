@@ -11,7 +11,6 @@ from jaxrig.settings import (
     flag,
     known_only,
     maybe,
-    nearest,
     number,
     one_of,
     some_of,
@@ -175,14 +174,8 @@ class Boundary(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        given = thaw(self.options)
-        names = self.arguments()
-        for key in given:
-            if key not in names:
-                raise TypeError(
-                    f"no key in [boundary] of type {self.type!r} {key!r}; "
-                    f"{nearest(key, names)}"
-                )
+        label = f"key in [boundary] of type {self.type!r}"
+        given = known_only(thaw(self.options), self.arguments(), label)
         if "bounds" in given:
             given["bounds"] = settings.box(given["bounds"], "boundary.bounds")
         object.__setattr__(self, "options", freeze(given))

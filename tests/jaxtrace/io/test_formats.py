@@ -135,7 +135,7 @@ def test_options_belong_to_formats(series):
         open_slices(series, land="zero")
     with pytest.raises(TypeError, match="did you mean 'velocity_field_name'"):
         open_slices(series, velocity_name="U")
-    slices = open_slices(series, merge_points=None, velocity_field_name="velocity")
+    slices = open_slices(series, time_source=None, velocity_field_name="velocity")
     assert slices.velocity_name == "velocity"
     assert slices.time_source == "field data (TimeValue or TIME)"
 

@@ -15,7 +15,6 @@ from jaxtrace.io.geometry import (
     grid_order,
     grid_points,
     grid_to_cells,
-    highest_cells,
     keep_cells,
     same_geometry,
     storage_order,
@@ -84,7 +83,7 @@ def mixed() -> Cells:
 def test_only_the_cells_of_the_highest_dimension_stay():
     mesh = mixed()
     assert cell_dimensions(mesh.types).tolist() == [1, 2, 3]
-    volume = keep_cells(mesh, highest_cells(mesh))
+    volume = keep_cells(mesh, cell_dimensions(mesh.types) == 3)
     assert volume.types.tolist() == [10]
     assert volume.connectivity.tolist() == [0, 1, 2, 3]
     assert volume.offsets.tolist() == [0, 4]

@@ -9,9 +9,8 @@ from jaxtrace.fields.curved_grid import CurvilinearGrid
 from jaxtrace.fields.interpolation import TensorGrid
 from jaxtrace.fields.quads import grid_angles
 from jaxtrace.fields.terrain import Stretching
-from jaxtrace.io.loader import load_field
+from jaxtrace.io.loader import load_field, load_variable
 from jaxtrace.io.netcdf import GridSlices
-from jaxtrace.io.variables import load_variable
 from jaxtrace.tracking import create_tracker
 from jaxtrace.workflow.case import load_case
 from jaxtrace.workflow.prepare import make_plan
@@ -110,14 +109,14 @@ def test_layers_of_b_grids_are_constant_and_rise_linearly(model):
     field = load_field(data).field
     z = np.array([-1.0, -9.9, -10.1, -19, -25, -30])
     places = np.stack([np.full(6, -58.3), np.full(6, 21.7), z], 1)
-    found = np.asarray(field.sample_at_positions(places))
+    still = [[-55.5, 23.5, -9.0], [-54.5, 24.5, -9.0]]  # cells [4, 5] and [5, 6]
+    sampled = np.asarray(field.sample_at_positions([*places, *still]))
+    found, still = sampled[:6], sampled[6:, 2]
     np.testing.assert_allclose(found[:, 0], [0.3, 0.3, 0.2, 0.2, 0.1, 0.1], rtol=1e-3)
     rise = np.array([1, 9.9, 10.1, 19, 25, 30]) * 1e-6
     if model == "POP":  # closed at a bottom of 40 m
         rise[4:] = 20e-6 * np.array([15, 10]) / 20
     np.testing.assert_allclose(found[:, 2], rise, rtol=1e-4)
-    still = np.array([[-55.5, 23.5, -9.0], [-54.5, 24.5, -9.0]])  # cells [4, 5], [5, 6]
-    still = np.asarray(field.sample_at_positions(still))[:, 2]
     np.testing.assert_allclose(still, [0, 9e-6], rtol=1e-4)
 
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from jaxtrace.io.seed_files import inside, read_seeds, spread_over
+from jaxtrace.io.seed_files import inside, read_seeds
 from jaxtrace.io.store import open_store
 
 
@@ -66,8 +66,6 @@ def test_a_polygon_is_filled_evenly_outside_its_hole(tmp_path):
     whole = 10 * sine(80) - 2 * (sine(20) - sine(10))
     north = 10 * (sine(80) - sine(60)) / whole
     assert abs((places[:, 1] > 60).mean() - north) < 4 * np.sqrt(north / 20_000)
-    flat = spread_over([np.array(outer, float)], 20_000, sphere=False)
-    assert abs((flat[:, 1] > 60).mean() - 0.25) < 0.015
 
 
 def test_a_run_goes_on_from_where_another_ended(tmp_path):

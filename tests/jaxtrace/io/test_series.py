@@ -40,26 +40,25 @@ def two_lines(gap: float = 0.0) -> Cells:
 
 
 def test_cells_without_common_nodes_are_connected():
-    assert prepare_mesh(two_lines(), False, None).cells.n_points == 3
-    assert prepare_mesh(two_lines(), False, False).cells.n_points == 4
-    assert prepare_mesh(two_lines(gap=1e-12), False, None).cells.n_points == 4
+    assert prepare_mesh(two_lines(), False).cells.n_points == 3
+    assert prepare_mesh(two_lines(gap=1e-12), False).cells.n_points == 4
 
 
 def test_parts_are_connected_and_a_connected_mesh_keeps_its_copies():
     points = np.array([[0.0, 0, 0], [1, 0, 0], [2, 0, 0], [1, 0, 0]])
     lines = np.array([0, 1, 1, 2, 3, 2])
     mesh = Cells(points, lines, np.array([0, 2, 4, 6]), np.array([3, 3, 3]))
-    assert prepare_mesh(mesh, False, None).weld is None
-    for prepared in (prepare_mesh(mesh, True, None), prepare_mesh(mesh, False, True)):
-        assert prepared.cells.n_points == 3
-        assert prepared.notes() == ("1 coincident nodes joined",)
+    assert prepare_mesh(mesh, False).weld is None
+    prepared = prepare_mesh(mesh, True)
+    assert prepared.cells.n_points == 3
+    assert prepared.notes() == ("1 coincident nodes joined",)
 
 
 def test_cell_values_skip_cells_of_lower_dimension():
     points = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [5, 5, 5]])
     offsets = np.array([0, 2, 5])
     mesh = Cells(points, np.array([0, 1, 0, 1, 2]), offsets, np.array([3, 5]))
-    prepared = prepare_mesh(mesh, False, None)
+    prepared = prepare_mesh(mesh, False)
     values = prepared.nodal(np.array([[100.0], [2.0]]), on_cells=True)
     assert values[:, 0].tolist() == [2, 2, 2, 0]
     assert prepared.notes() == (
@@ -188,9 +187,6 @@ def test_nek5000_elements_share_nodes_and_values():
     assert set(lengths.tolist()) == {4}
     assert "3,615 coincident nodes joined" in series.notes
     assert read_series(path, max_time_steps=3).times.tolist() == [0.0, 0.05, 0.1]
-    apart = read_series(path, max_time_steps=1, merge_points=False)
-    assert isinstance(apart.velocities, np.ndarray)
-    assert apart.velocities.shape == (1, 16_384, 3)
 
 
 def test_nek5000_velocity_is_periodic_like_the_flow_it_samples():

@@ -252,7 +252,6 @@ def test_files_come_in_order_of_their_own_time(tmp_path):
     assert steps.times.tolist() == [1.0, 5.0, 9.0]
     assert "TimeValue" in steps.time_source
     assert [label[-8:] for label in steps.labels][:2] == ["/a_2.vtu", "/a_1.vtu"]
-    assert steps.read(0).time == 1.0
 
 
 def test_numbers_of_names_and_indices_serve_without_times(tmp_path):

@@ -19,7 +19,7 @@ def snapshot(arrays=None, cell_arrays=None) -> Snapshot:
     line = Cells(points, np.array([0, 1]), np.array([0, 2]), np.array([3]))
     arrays, cell_arrays = arrays or {}, cell_arrays or {}
     there = (*arrays, *cell_arrays)
-    return Snapshot(line, arrays, cell_arrays, None, "a.vtu", available=there)
+    return Snapshot(line, arrays, cell_arrays, "a.vtu", available=there)
 
 
 def field(components: int, value: float = 1.0) -> np.ndarray:

@@ -110,26 +110,6 @@ def test_unstructured_grids_keep_mixed_cells(tmp_path):
     assert [found.GetCellType(i) for i in range(3)] == [10, 5, 12]
 
 
-def test_grids_run_x_fastest(tmp_path):
-    shape, origin, spacing = (3, 4, 5), (0.1, -2.0, 1e-6), (0.25, 1e-3, 3.0)
-    data = {"n": np.arange(60)}
-    path = vtk_write.write_vti(
-        tmp_path / "a.vti", shape, origin, spacing, point_data=data
-    )
-    image = trace_vtk.load(path)
-    assert trace_vtk.dimensions(image) == shape
-    assert image.GetOrigin() == origin
-    assert image.GetSpacing() == spacing
-    assert_same(trace_vtk.arrays(image.GetPointData()), data)
-
-    axes = [np.array([0.0, 1, 4]), np.array([0.0, 1, 2, 9]), np.arange(5.0)]
-    path = vtk_write.write_vtr(tmp_path / "a.vtr", axes, point_data=data)
-    grid = trace_vtk.load(path)
-    assert trace_vtk.dimensions(grid) == shape
-    np.testing.assert_array_equal(trace_vtk.as_numpy(grid.GetYCoordinates()), axes[1])
-    assert_same(trace_vtk.arrays(grid.GetPointData()), data)
-
-
 def test_nothing_is_a_valid_file(tmp_path):
     empty = np.zeros((0, 3), np.float32)
     path = vtk_write.write_vtu(tmp_path / "a.vtu", empty, vtk_write.vertices(0))

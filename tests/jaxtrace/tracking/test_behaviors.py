@@ -10,8 +10,7 @@ from jaxtrace.fields import streamed
 from jaxtrace.fields.analytic import FunctionField
 from jaxtrace.fields.streamed import StreamedField
 from jaxtrace.io import loader
-from jaxtrace.io.loader import load_field
-from jaxtrace.io.variables import load_variable
+from jaxtrace.io.loader import load_field, load_variable
 from jaxtrace.tracking.behaviors import (
     GRAVITY,
     SEA_WATER,

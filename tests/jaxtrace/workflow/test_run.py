@@ -94,15 +94,15 @@ def test_a_run_that_was_stopped_continues_bit_for_bit(case, store):
 def test_the_run_of_another_case_is_not_replaced_unasked(case):
     case = bare(case)
     run_case(case)
-    table = dataclasses.replace(case.tracking, integrator="euler")
+    table = dataclasses.replace(case.tracking, seed=1)
     other = dataclasses.replace(case, tracking=table)
-    with pytest.raises(FileExistsError, match=r"another tracking\.integrator"):
+    with pytest.raises(FileExistsError, match=r"another tracking\.seed"):
         run_case(other)
     moved = dataclasses.replace(case.particles, bounds_fraction=None)
     with pytest.raises(FileExistsError, match=r"another \[particles\]"):
         run_case(dataclasses.replace(case, particles=moved))
-    replaced = run_case(other, overwrite=True)
-    assert replaced.trajectory.metadata["integrator"] == "euler"
+    assert run_case(other, overwrite=True).share == 1
+    assert stored_case(case.folder).tracking.seed == 1
 
 
 def test_exports_follow_the_run(case):
