@@ -282,3 +282,19 @@ def _ftle_case(source: str, out: Path | None) -> "Case":
     if source in FLOWS:
         return Case(flow=Flow(source), output=output)
     return Case(data=Data(source), output=output)
+
+
+@app.command("test", cls=Command)
+def run_trials() -> None:
+    """Track particles with known trajectories and report the errors."""
+    from jaxtrace.workflow import selftest
+
+    console, failed = make_console(), 0
+    for trial in selftest.TRIALS:
+        error = trial.run()
+        passed = error <= trial.allowed
+        failed += not passed
+        word = "ok" if passed else "WRONG"
+        say(console, f"{word:5} {trial.name}: off by {error:.1e} of {trial.allowed:g}")
+    if failed:
+        raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""The commands of `jaxrig trace`: run, continue, describe, convert."""
+"""The commands of `jaxrig trace`: run, continue, describe, convert, test."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 
 from jaxtrace.cli import app, describe
 from jaxtrace.io.store import open_store
-from jaxtrace.workflow import results
+from jaxtrace.workflow import results, selftest
 from jaxtrace.workflow import run as workflow
 from jaxtrace.workflow.case import load_case
 from trace_cases import NO_EXTRAS, SMALL, write_slices, write_small
@@ -23,7 +23,7 @@ def call(tmp_path, monkeypatch):
 
 def test_the_help_names_every_command(call):
     text = call("--help").output
-    for word in ("run", "new", "info", "convert", "ftle"):
+    for word in ("run", "new", "info", "convert", "ftle", "test"):
         assert f" {word} " in text
 
 
@@ -160,3 +160,12 @@ def test_exponents_of_a_flow_by_its_name(call, tmp_path, monkeypatch):
         0.5,
         5,
     )
+
+
+@pytest.mark.parametrize(("error", "code", "word"), [(0.5, 0, "ok"), (2.0, 1, "WRONG")])
+def test_trials_are_judged(call, monkeypatch, error, code, word):
+    trial = selftest.Trial("one", 1.0, lambda: error)
+    monkeypatch.setattr(selftest, "TRIALS", (trial,))
+    done = call("test")
+    assert done.exit_code == code
+    assert done.output.startswith(word)

@@ -31,6 +31,7 @@ class SliceWindows:
         self._streamed = {
             name: one for name, one in given.items() if isinstance(one, StreamedField)
         }
+        self.searches = dynamics.field.searches
         # The window of the moment is asked for; another one would only take up room.
         for name in self._streamed:
             dynamics = eqx.tree_at(_place_of(name), dynamics, None)

@@ -22,6 +22,7 @@ from jaxtrace.workflow.results import (
     save_ftle,
     write_page,
 )
+from jaxtrace.workflow.selftest import TRIALS
 from jaxtrace.workflow.tables import Density, Pictures
 from trace_records import absorbing_channel, recycling_channel
 
@@ -204,3 +205,9 @@ def test_arrays_and_picture(tmp_path):
         np.testing.assert_array_equal(saved["ftle"], found.values)
         assert saved["T"] == 2.0
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("trial", TRIALS, ids=lambda trial: trial.name)
+def test_trials_pass(trial):
+    assert trial.run() <= trial.allowed
