@@ -177,7 +177,7 @@ class _Harness(NamedTuple):
     """Compiled functions, one for each system, bucket and number of rows."""
 
     protocol: Protocol
-    count: int
+    problems: int
     seed: int
     steps: int
     meter: Meter
@@ -217,7 +217,7 @@ class _Harness(NamedTuple):
         own, as one of them serves all numbers of rows and the other all families.
         """
         config, d = self.protocol.scms, variable_bucket(cell.size)
-        keys = task_keys(self.seed, cell.family, cell.size, self.count)
+        keys = task_keys(self.seed, cell.family, cell.size, self.problems)
         draw = lambda key, size: draw_scm(key, size, cell.family, config, d)
         models = self._map(draw, cell, "models", cell.family, rows=False)
         scms = models(keys, jnp.asarray(cell.size))
@@ -239,7 +239,7 @@ class _Harness(NamedTuple):
         if place not in self.maps:
             self.maps[place] = map_chunked(
                 function,
-                chunk_size=min(self.protocol.chunk_size, self.count),
+                chunk_size=min(self.protocol.chunk_size, self.problems),
                 meter=self.meter,
                 label=f"{name}, d={d}, {cell.rows} rows",
             )

@@ -240,25 +240,7 @@ def suggest_for(problem: Problem, table: DataTable) -> Suggestion:
             f"there is no variable beside the target {problem.target!r} to be set"
             + "".join(f"; {note}" for note in table.notes)
         )
-    observed = observed_ranges(table)
-    # What was changed softly has the value that its causes gave it, which is no setting
-    # whose outcome could be learned: such rows tell about causes only.
-    kept = ~table.soft.any(axis=1)
-    if kept.sum() < 2:
-        raise ValueError(
-            f"variables were changed softly in all but {int(kept.sum())} of the "
-            f"{len(kept)} rows: give at least 2 rows that are observational or in "
-            "which variables were set"
-        )
-    seen = Experiments(
-        table.values[kept],
-        table.intervened[kept],
-        table.names,
-        problem.target,
-        {name: problem.ranges.get(name, observed[name]) for name in names},
-        problem.direction,
-        checked=True,
-    )
+    seen = _experiments_in(table, problem, names)
     levels = {n: given for n, given in problem.levels.items() if n in seen.ranges} | {
         name: (0.0, 1.0)
         for name in names
@@ -278,8 +260,9 @@ def suggest_for(problem: Problem, table: DataTable) -> Suggestion:
     experiments = [_explain(e, causes, seen, problem.replicates) for e in batch]
     deviation = float(seen.values[:, seen.column].std())
     free = [name for name in names if name not in problem.ranges]
-    softly = f"{int((~kept).sum())} of {len(kept)} rows changed a variable softly"
-    note = () if kept.all() else (f"{softly}: they tell about causes only",)
+    softly = len(table.values) - len(seen.values)
+    changed = f"{softly} of {len(table.values)} rows changed a variable softly"
+    note = (f"{changed}: they tell about causes only",) if softly else ()
     return Suggestion(
         tuple(experiments),
         tuple(found),
@@ -292,6 +275,31 @@ def suggest_for(problem: Problem, table: DataTable) -> Suggestion:
         table.labels,
         table.dropped,
         graphs.unlike_training,
+    )
+
+
+def _experiments_in(
+    table: DataTable, problem: Problem, names: Sequence[str]
+) -> Experiments:
+    """Return the rows that tell what comes of settings, with the ranges of `names`."""
+    observed = observed_ranges(table)
+    # What was changed softly has the value that its causes gave it, which is no setting
+    # whose outcome could be learned: such rows tell about causes only.
+    kept = ~table.soft.any(axis=1)
+    if kept.sum() < 2:
+        raise ValueError(
+            f"variables were changed softly in all but {int(kept.sum())} of the "
+            f"{len(kept)} rows: give at least 2 rows that are observational or in "
+            "which variables were set"
+        )
+    return Experiments(
+        table.values[kept],
+        table.intervened[kept],
+        table.names,
+        problem.target,
+        {name: problem.ranges.get(name, observed[name]) for name in names},
+        problem.direction,
+        checked=True,
     )
 
 

@@ -39,9 +39,8 @@ def check_data(
     """
     columns = getattr(values, "columns", None)  # of a pandas frame
     array = _numbers(values, columns)
-    if names is None:
-        names = [f"X{i}" for i in range(array.shape[1])] if columns is None else columns
-    known = tuple(map(str, names))
+    own: Any = [f"X{i}" for i in range(array.shape[1])] if columns is None else columns
+    known = tuple(map(str, own if names is None else names))
     if len(known) != array.shape[1] or len(set(known)) != len(known):
         raise ValueError(
             f"the names {list(known)} do not go with {array.shape[1]} columns: give "
@@ -117,7 +116,7 @@ def edge_rules(
     wanted = _edge_matrix(required, names)
     banned = _edge_matrix(forbidden, names) | _tier_matrix(tiers, names)
     for both in np.argwhere(wanted & banned)[:1]:
-        edge = " -> ".join(names[i] for i in both)
+        edge = " -> ".join(names[int(i)] for i in both)
         raise ValueError(f"the edge {edge} is required and forbidden: drop one")
     for crowded in np.flatnonzero(wanted.sum(axis=0) > max_parents)[:1]:
         raise ValueError(
@@ -128,7 +127,7 @@ def edge_rules(
     try:
         TopologicalSorter(causes).prepare()
     except CycleError as error:
-        circle = " -> ".join(names[i] for i in error.args[1])
+        circle = " -> ".join(names[int(i)] for i in error.args[1])
         raise ValueError(
             f"the required edges form a cycle, {circle}: drop one of them"
         ) from None

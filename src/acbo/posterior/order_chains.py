@@ -87,7 +87,8 @@ def sample_graphs(
         intervened=table.intervened[:, order],
         soft=table.soft[:, order],
     )
-    wanted, banned, told = (x if x is None else x[pairs] for x in (*rules, given))
+    wanted, banned = (rule[pairs] for rule in rules)
+    told = None if given is None else given[pairs]
     found = _infer(moved, wanted, banned, told, (slots, chains, sweeps, seed))
     back = np.argsort(order)
     turned = np.ix_(back, back)

@@ -18,7 +18,7 @@ from jaxtyping import Array, PRNGKeyArray
 from scipy.special import expit
 
 from acbo.mechanisms import create_root_mechanism
-from acbo.named.model import create_linear_scm, create_scm, linear_form
+from acbo.named.model import LinearForm, create_linear_scm, create_scm, linear_form
 from acbo.problems.problem import (
     Problem,
     Rule,
@@ -211,10 +211,12 @@ def _problem(
     equations: Equations,
     mean: Callable[[Mapping[str, float]], float],
     ranges: Mapping[str, tuple[float, float]],
-    *best: Mapping[str, float],
+    best: Mapping[str, float],
+    best_pair: Mapping[str, float] | None = None,
+    *,
     hidden: tuple[str, ...] = (),
 ) -> Problem:
-    """Minimize Y of some equations; `best` is an intervention, and the best pair."""
+    """Return the problem to minimize Y of some equations."""
     root = create_root_mechanism()
     scm = create_scm(
         tuple(equations),
@@ -224,7 +226,7 @@ def _problem(
         ranges=ranges,
         hidden=hidden,
     )
-    return make_problem(name, scm, mean, *best)
+    return make_problem(name, scm, mean, best, best_pair)
 
 
 # The equations of the epidemic are ours, made for tests in standardized units; they
@@ -246,11 +248,13 @@ def _cost(v: dict[str, Array], key: PRNGKeyArray) -> Array:
 
 
 @cache
-def _linear_part() -> Any:
+def _linear_part() -> tuple[Mapping[str, Any], LinearForm]:
+    """Return the mechanisms of all but the cost, and their numbers."""
     base = {"growth": 0.2}
-    return create_linear_scm(
+    scm = create_linear_scm(
         tuple(_SCALES), _SPREAD, intercepts=base, noise_scales=_SCALES
     )
+    return scm.mechanisms, linear_form(scm)
 
 
 def epidemic_static() -> Problem:
@@ -262,7 +266,7 @@ def epidemic_static() -> Problem:
     scm = create_scm(
         (*_SCALES, "cost"),
         [*_SPREAD, *((name, "cost") for name in ("growth", "distance", "vaccines"))],
-        {**_linear_part().mechanisms, "cost": _cost},
+        {**_linear_part()[0], "cost": _cost},
         target="cost",
         ranges={"vaccines": (-2.0, 2.0), "distance": (-2.0, 2.0)},
     )
@@ -271,7 +275,7 @@ def epidemic_static() -> Problem:
 
 
 def _cost_mean(do: Mapping[str, float]) -> float:
-    form = linear_form(_linear_part())
+    form = _linear_part()[1]
     mean, covariance = form.moments(do)
     moments = zip(mean, covariance.diagonal(), strict=True)
     of = dict(zip(form.names, moments, strict=True))
