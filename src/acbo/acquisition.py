@@ -9,7 +9,7 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 from acbo.types import lower_is_better
 from jaxrig.settings import Checked, NotNegative
@@ -66,11 +66,6 @@ def information_gain(
     return jnp.where(there, jnp.clip(share, 0.0, 1.0), 0.0)
 
 
-def _mean_over(values: Float[Array, " d"], chosen: Bool[Array, " d"]) -> Array:
-    count = jnp.maximum(chosen.sum(), 1).astype(values.dtype)
-    return jnp.where(chosen, values, 0.0).sum() / count
-
-
 def compute_rewards(
     before: AcquisitionState,
     action: Any,
@@ -92,9 +87,11 @@ def compute_rewards(
         chosen = jnp.arange(before.parent_probs.shape[-1]) == action.variable
     gain = improvement(before.best_value, outcome, direction)
     learned = information_gain(before.entropy, after.entropy)
-    cause = _mean_over(before.parent_probs, chosen)
+    count = jnp.maximum(chosen.sum(), 1).astype(before.counts.dtype)
+    over = lambda x: jnp.where(chosen, x, 0.0).sum() / count
+    cause = over(before.parent_probs)
     # Novelty: 1 minus the share of earlier interventions on the chosen variables.
-    tried = _mean_over(before.counts, chosen) / jnp.maximum(before.counts.sum(), 1.0)
+    tried = over(before.counts) / jnp.maximum(before.counts.sum(), 1.0)
     explored = weights.exploration_bonus * (1.0 - tried)
     total = (
         weights.optimization * gain

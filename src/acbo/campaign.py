@@ -26,7 +26,8 @@ from jaxrig.atomic import locked, write_file
 from jaxrig.settings import known_only
 
 PROBLEM, ROWS, ASKED, LOCK = "campaign.toml", "rows.csv", "asked.jsonl", ".lock"
-NUMBER, TOLD = "experiment_number", "told_at"  # columns of rows.csv beside the data
+NUMBER, TOLD = "experiment_number", "told_at"
+OWN = (NUMBER, TOLD, TARGETS_COLUMN)  # columns of rows.csv beside the data
 FAR = 3.0  # widths of the values seen so far: farther away may be a slip of the pen
 SAME = 0.01  # of a range: values told so near to those asked for are the same
 
@@ -108,26 +109,19 @@ class Campaign:
 
     def asked(self) -> list[Ask]:
         """Return everything that was asked for, in order."""
-        lines = (self.folder / ASKED).read_text(encoding="utf-8").splitlines()
-        return [
-            Ask(
-                **each
-                | {
-                    "trials": tuple(Trial(**trial) for trial in each["trials"]),
-                    "notes": tuple(each["notes"]),
-                }
+        found = []
+        for line in (self.folder / ASKED).read_text(encoding="utf-8").splitlines():
+            each = json.loads(line)
+            trials = tuple(Trial(**trial) for trial in each["trials"])
+            found.append(
+                Ask(**each | {"trials": trials, "notes": tuple(each["notes"])})
             )
-            for each in map(json.loads, lines)
-        ]
+        return found
 
     def told(self) -> list[dict[str, Any]]:
         """Return the rows told since the start, by column, without missing cells."""
         cells = self._cells()
-        cells = cells[cells[TOLD].notna()]
-        return [
-            {name: cell for name, cell in row.items() if cell == cell}
-            for row in cells.to_dict("records")
-        ]
+        return list(map(_known, cells[cells[TOLD].notna()].to_dict("records")))
 
     def open_trials(self) -> tuple[Trial, ...]:
         """Return the experiments asked for last that were not told."""
@@ -149,8 +143,8 @@ class Campaign:
             found = self.suggest(**changes)
             number = sum(len(each.trials) for each in asked)
             ask = found.as_ask(number, _now())
-            lines = [*map(_as_line, asked), _as_line(ask)]
-            write_file(self.folder / ASKED, "".join(lines))
+            plain = [json.dumps(asdict(x), ensure_ascii=False) for x in (*asked, ask)]
+            write_file(self.folder / ASKED, "\n".join((*plain, "")))
             return ask
 
     def tell(
@@ -167,9 +161,7 @@ class Campaign:
         """
         with locked(self.folder / LOCK):
             frame = self._cells()
-            columns = [
-                c for c in frame.columns if c not in (NUMBER, TOLD, TARGETS_COLUMN)
-            ]
+            columns = [name for name in frame.columns if name not in OWN]
             row = {find_name(name, columns): cell for name, cell in values.items()}
             trial = self._answered(row, settings, number, columns)
             table = self.read()
@@ -194,7 +186,7 @@ class Campaign:
             rows = frame.to_dict("records")
             gone = rows.pop(int(told[-1]))
             self._write(rows, list(frame.columns))
-            return {name: cell for name, cell in gone.items() if cell == cell}
+            return _known(gone)
 
     def report(self, path: str | os.PathLike[str] | None = None) -> Path:
         """Write a page of how the campaign stands; by default into its folder."""
@@ -224,6 +216,7 @@ class Campaign:
     ) -> Trial | None:
         """Return the open experiment that a row answers, if it answers one."""
         still = self.open_trials()
+        near = lambda trial: _distance(trial, row, self.problem.ranges)
         if number is not None:
             asked = [trial for each in self.asked() for trial in each.trials]
             match = [trial for trial in asked if trial.number == number]
@@ -239,8 +232,7 @@ class Campaign:
                     "no experiment is open: ask first, or say what was set (--set "
                     "NAMES, or --observed if nothing was; settings=[...] in Python)"
                 )
-            ranges = self.problem.ranges
-            return min(still, key=lambda trial: _distance(trial, row, ranges))
+            return min(still, key=near)
         names = {find_name(name, columns) for name in settings}
         match = [trial for trial in still if set(trial.settings) == names]
         if names and still and not match:
@@ -249,8 +241,7 @@ class Campaign:
                 f"(experiment {still[0].number} is still open): kept",
                 stacklevel=3,
             )
-        near = lambda trial: _distance(trial, row, self.problem.ranges)
-        return min(match, key=near) if match else None
+        return min(match, key=near, default=None)
 
     def _as_asked(
         self, trial: Trial, row: Mapping[str, Any], table: DataTable
@@ -274,12 +265,15 @@ class Campaign:
         return found
 
 
+def _known(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the cells of a row that are not missing, which are NaN."""
+    return {name: cell for name, cell in row.items() if cell == cell}
+
+
 def show_row(row: Mapping[str, Any]) -> str:
     """Return what a row set and what was measured, in words."""
     names = str(row.get(TARGETS_COLUMN, "")).split("; ")
-    cells = {
-        n: cell for n, cell in row.items() if n not in (NUMBER, TOLD, TARGETS_COLUMN)
-    }
+    cells = {name: cell for name, cell in row.items() if name not in OWN}
     shown = {n: c if isinstance(c, str) else signed(c) for n, c in cells.items()}
     done = [f"{name} = {shown[name]}" for name in names if name in shown]
     seen = [f"{name} = {cell}" for name, cell in shown.items() if name not in names]
@@ -359,10 +353,6 @@ def _warn_if_odd(
             f"{signed(last)}: kept",
             stacklevel=5,
         )
-
-
-def _as_line(ask: Ask) -> str:
-    return json.dumps(asdict(ask), ensure_ascii=False) + "\n"
 
 
 def _as_toml(problem: Problem) -> str:

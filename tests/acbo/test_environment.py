@@ -108,8 +108,12 @@ class Pair(eqx.Module):
 
 
 def test_two_variables_are_set_at_once():
-    history = environment.first_history(KEY, SCM, 3, 0, CAPACITY)
-    record = jax.jit(lambda: environment.run_episode(KEY, SCM, Pair(), history, 2))()
+    @jax.jit
+    def play():
+        history = environment.first_history(KEY, SCM, 3, 0, CAPACITY)
+        return environment.run_episode(KEY, SCM, Pair(), history, 2)
+
+    record = play()
     np.testing.assert_array_equal(record.history.intervened[3:5].sum(0), [2, 0, 0, 2])
     np.testing.assert_array_equal(record.rows[:, 0], 0.5)
     np.testing.assert_array_equal(record.rows[:, 3], -0.25)

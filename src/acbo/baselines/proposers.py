@@ -1,9 +1,4 @@
-"""Proposers by chance, the truth, a given posterior, and exact posteriors over models.
-
-Exact models are linear and ignore that other variables may be clipped to their ranges;
-the values proposed are within them. A linear outcome is best at an end of a range, and
-so is its expected improvement, which is convex in the value: only ends are tried.
-"""
+"""Proposers by chance, the truth and a given posterior; and what proposers share."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,8 +11,6 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from acbo.environment import Action, ProblemSpec
 from acbo.history import History
 from acbo.optimum import DRAWS, GRID, best_on_noise, common_noise
-from acbo.posterior.models import TargetLines, expected_target, sample_model
-from jaxrig.keys import batch_keys
 
 
 def uniform_action(key: PRNGKeyArray, spec: ProblemSpec) -> Action:
@@ -160,61 +153,3 @@ def _slope(history: History, spec: ProblemSpec, variable: Array) -> Float[Array,
     return weighted_mean(x * y, weight) / jnp.maximum(
         weighted_mean(x * x, weight), 1e-9
     )
-
-
-def draw_lines(
-    key: PRNGKeyArray, history: History, spec: ProblemSpec, max_parents: int
-) -> TargetLines:
-    """Return what one model drawn from the posterior expects of every intervention."""
-    model = sample_model(key, *history.rows, spec.mask, max_parents=max_parents)
-    return expected_target(model, spec.target)
-
-
-class ExactThompson(eqx.Module):
-    """Thompson sampling: draw one model from the posterior, do what is best in it."""
-
-    max_parents: int = eqx.field(static=True, default=3)
-
-    def propose(
-        self, key: PRNGKeyArray, history: History, spec: ProblemSpec, truth: Any
-    ) -> Action:
-        """Return the next intervention."""
-        lines = draw_lines(key, history, spec, self.max_parents)
-        return best_end(lines.intercept, lines.slope, spec)
-
-
-class ExactImprovement(eqx.Module):
-    """Expected improvement over models drawn from the posterior.
-
-    Improvement counts from the best mean outcome among the interventions already made,
-    or among all ends of ranges where none was made.
-    """
-
-    models: int = eqx.field(static=True, default=32)
-    max_parents: int = eqx.field(static=True, default=3)
-
-    def propose(
-        self, key: PRNGKeyArray, history: History, spec: ProblemSpec, truth: Any
-    ) -> Action:
-        """Return the next intervention."""
-        draw = lambda k: draw_lines(k, history, spec, self.max_parents)
-        lines = jax.vmap(draw)(batch_keys(key, self.models))
-        ends = value_grid(spec, 2)
-        outcome = lines.intercept[:, :, None] + lines.slope[:, :, None] * ends[None]
-        outcome = spec.sign * outcome
-        mean = jnp.where(spec.allowed[:, None], outcome.mean(0), jnp.inf)
-        made = _best_made(lines, history, spec)
-        best = jnp.where(jnp.isfinite(made), made, mean.min())
-        gain = jnp.maximum(best - outcome, 0.0).mean(0)
-        # Where no draw improves, the best mean decides.
-        return highest(gain - 1e-6 * outcome.mean(0), ends, spec)
-
-
-def _best_made(
-    lines: TargetLines, history: History, spec: ProblemSpec
-) -> Float[Array, ""]:
-    """Best mean outcome among the values already set; infinite without any."""
-    intercept, slope = lines.intercept.mean(0), lines.slope.mean(0)
-    outcome = spec.sign * (intercept[None] + slope[None] * history.values)
-    made = history.intervened & history.row_mask[:, None] & spec.allowed[None]
-    return jnp.where(made, outcome, jnp.inf).min()

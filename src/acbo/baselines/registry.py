@@ -3,16 +3,10 @@
 from typing import Any
 
 from acbo.baselines import structure
+from acbo.baselines.exact import ExactImprovement, ExactThompson
 from acbo.baselines.gaussian import GaussianPairs, GaussianProcess, RandomPairs
 from acbo.baselines.parent_scale import ParentScale
-from acbo.baselines.proposers import (
-    ExactImprovement,
-    ExactThompson,
-    Greedy,
-    Oracle,
-    ParentOracle,
-    Random,
-)
+from acbo.baselines.proposers import Greedy, Oracle, ParentOracle, Random
 
 
 def proposers() -> dict[str, Any]:

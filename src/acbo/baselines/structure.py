@@ -19,10 +19,6 @@ from acbo.posterior import scores
 from acbo.posterior.exact import parent_posterior
 from acbo.types import Index
 
-Values = Float[Array, "rows d"]
-Flags = Bool[Array, "rows d"]
-Rows = Bool[Array, " rows"]
-Variables = Bool[Array, " d"]
 Sets = tuple[Float[Array, " K"], Bool[Array, "K d"]]
 Prediction = tuple[Float[Array, " d"], Sets | None]
 
@@ -30,14 +26,14 @@ Prediction = tuple[Float[Array, " d"], Sets | None]
 class Evidence(NamedTuple):
     """A data set, what of it is there, and the variable whose parents are asked."""
 
-    values: Values
-    intervened: Flags
-    row_mask: Rows
-    var_mask: Variables
+    values: Float[Array, "rows d"]
+    intervened: Bool[Array, "rows d"]
+    row_mask: Bool[Array, " rows"]
+    var_mask: Bool[Array, " d"]
     target: Index
 
     @property
-    def candidates(self) -> Variables:
+    def candidates(self) -> Bool[Array, " d"]:
         """Return which variables can be parents: all that are there but the target."""
         return self.var_mask & (jnp.arange(self.var_mask.shape[0]) != self.target)
 
@@ -45,16 +41,9 @@ class Evidence(NamedTuple):
 class Predictor(eqx.Module):
     """Who says which variables are parents of the target."""
 
-    def predict(
-        self,
-        values: Values,
-        intervened: Flags,
-        row_mask: Rows,
-        var_mask: Variables,
-        target: Index,
-    ) -> Prediction:
+    def predict(self, *data: Any) -> Prediction:
         """Return what `read` gives for the fields of `Evidence`."""
-        return self.read(Evidence(values, intervened, row_mask, var_mask, target))
+        return self.read(Evidence(*data))
 
     @abc.abstractmethod
     def read(self, seen: Evidence) -> Prediction:

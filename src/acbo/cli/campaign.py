@@ -136,28 +136,24 @@ def tell(
         if observed and settable:
             raise ValueError("--observed says that nothing was set: drop --set")
         names = () if observed else split_names(settable) or None
-        count = campaign.tell(_parse_all(values or ()), names, number)
+        count = campaign.tell(_parse(values or ()), names, number)
         row = campaign.told()[-1]
     say(console, f"row {count}: {show_row(row)}")
 
 
-def _parse_all(words: Iterable[str]) -> dict[str, float | str]:
+def _parse(words: Iterable[str]) -> dict[str, float | str]:
     found: dict[str, float | str] = {}
-    for name, value in map(_parse, words):
+    for word in words:
+        name, _, value = (part.strip() for part in word.rpartition("="))
+        if not name:
+            raise ValueError(f"{word!r} is not NAME=VALUE, e.g. yield=53.1")
         if name in found:
             raise ValueError(f"{name!r} is given twice: give one value")
-        found[name] = value
+        try:
+            found[name] = float(value)
+        except ValueError:  # a text, which the campaign may know as a level
+            found[name] = value
     return found
-
-
-def _parse(word: str) -> tuple[str, float | str]:
-    name, _, value = word.rpartition("=")
-    if not name.strip():
-        raise ValueError(f"{word!r} is not NAME=VALUE, e.g. yield=53.1")
-    try:
-        return name.strip(), float(value)
-    except ValueError:  # a text, which the campaign may know as a level
-        return name.strip(), value.strip()
 
 
 def report(

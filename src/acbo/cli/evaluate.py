@@ -2,7 +2,7 @@
 on held-out models and on problems of the field.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,7 +26,10 @@ from jaxrig.atomic import write_file
 from jaxrig.console import JsonFlag, check_writable, make_console, say
 from jaxrig.progress import make_meter
 
-DRAWN = ("surrogate", "exact", "regression"), ("policy", "exact_thompson", "random")
+DRAWN = {
+    PARENTS: ("surrogate", "exact", "regression"),
+    EPISODES: ("policy", "exact_thompson", "random"),
+}
 
 
 def find_systems(names: Sequence[str]) -> dict[str, Any]:
@@ -100,26 +103,21 @@ def evaluate_models(
 def draw_report(report: Report) -> dict[str, str]:
     """Draw calibration and regret over all cells, if there are any."""
 
-    def found(kind: str, name: str) -> list[Result]:
-        return [r for r in report.results if (r.kind, r.system) == (kind, name)]
+    def joined(kind: str, array: Callable[[Result], Any]) -> dict[str, np.ndarray]:
+        found: dict[str, list[np.ndarray]] = {}
+        for r in report.results:
+            if r.kind == kind and r.system in DRAWN[kind]:
+                found.setdefault(r.system, []).append(array(r))
+        names = [name for name in DRAWN[kind] if name in found]
+        return {name: np.concatenate(found[name]) for name in names}
 
     drawn = {}
-    sums = {
-        name: np.concatenate([r.bins for r in results if r.bins is not None]).sum(0)
-        for name in DRAWN[0]
-        if (results := found(PARENTS, name))
-    }
-    curves = {
-        name.replace("_", " "): np.concatenate(
-            [r.curves["simple_regret"] for r in results]
-        )
-        for name in DRAWN[1]
-        if (results := found(EPISODES, name))
-    }
-    if sums:
-        drawn["calibration"] = charts.draw_calibration(sums)
-    if curves:
-        drawn["regret"] = charts.draw_regret(curves)
+    if sums := joined(PARENTS, lambda r: r.bins):
+        total = {name: bins.sum(0) for name, bins in sums.items()}
+        drawn["calibration"] = charts.draw_calibration(total)
+    if curves := joined(EPISODES, lambda r: r.curves["simple_regret"]):
+        shown = {name.replace("_", " "): curve for name, curve in curves.items()}
+        drawn["regret"] = charts.draw_regret(shown)
     return drawn
 
 
@@ -181,22 +179,15 @@ def optimize(
 
 def show_run(console: Console, run: Run, by: str) -> None:
     """Print a line for each step, and how far it got."""
-    problem = run.problem
-    best, seen = run.best, []
-    for step, made in enumerate(run.interventions):
-        seen.append(
-            (
-                str(step + 1),
-                settings(made),
-                signed(run.outcomes[step]),
-                signed(run.expected[step]),
-                percent(run.shares[step]),
-            )
-        )
+    problem, best = run.problem, run.best
+    steps = zip(run.interventions, run.outcomes, run.expected, run.shares, strict=True)
+    rows = [
+        (str(number), settings(made), signed(seen), signed(mean), percent(share))
+        for number, (made, seen, mean, share) in enumerate(steps, 1)
+    ]
     columns = ("step", "set", f"{problem.target} seen", "expected", "share")
-    console.print(
-        common.make_table(columns, seen, left=2, title=f"{problem.name}, {by}")
-    )
+    title = f"{problem.name}, {by}"
+    console.print(common.make_table(columns, rows, left=2, title=title))
     rest, top = problem.observational_mean, problem.optimum.outcome
     goal = settings(problem.optimum.intervention)
     say(
@@ -255,19 +246,14 @@ def draw_run(run: Run, by: str) -> dict[str, str]:
 
 def list_problems() -> None:
     """List the problems with their targets and true optima."""
-    rows = []
-    for name in names():
-        problem = get(name)
-        rows.append(
-            (
-                name,
-                problem.target,
-                problem.direction.lower(),
-                str(len(problem.scm.names)),
-                signed(problem.observational_mean),
-                signed(problem.optimum.outcome),
-                settings(problem.optimum.intervention),
-            )
-        )
-    columns = ("problem", "target", "direction", "variables", "nothing set", "optimum")
-    make_console().print(common.make_table((*columns, "by setting"), rows, left=3))
+    shown = {
+        "problem": lambda problem: problem.name,
+        "target": lambda problem: problem.target,
+        "direction": lambda problem: problem.direction.lower(),
+        "variables": lambda problem: str(len(problem.scm.names)),
+        "nothing set": lambda problem: signed(problem.observational_mean),
+        "optimum": lambda problem: signed(problem.optimum.outcome),
+        "by setting": lambda problem: settings(problem.optimum.intervention),
+    }
+    rows = [[show(each) for show in shown.values()] for each in map(get, names())]
+    make_console().print(common.make_table(list(shown), rows, left=3))

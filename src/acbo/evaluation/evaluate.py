@@ -6,9 +6,10 @@ parent probabilities [d] and None or, for beliefs over whole sets, a pair of log
 probabilities [K] and members [K, d]. A proposer has `propose`; see `acbo.environment`.
 """
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -172,19 +173,19 @@ def score_episode(
     return Scores({**single, "parent_rate": rate}, curves, None)
 
 
-class _Harness:
+class _Harness(NamedTuple):
     """Compiled functions, one for each system, bucket and number of rows."""
 
-    def __init__(
-        self, protocol: Protocol, count: int, seed: int, steps: int, meter: Meter
-    ):
-        self._protocol, self._count, self._seed = protocol, count, seed
-        self._steps, self._meter = steps, meter
-        self._maps: dict[tuple[Any, ...], ChunkedMap] = {}
+    protocol: Protocol
+    problems: int
+    seed: int
+    steps: int
+    meter: Meter
+    maps: dict[tuple[Any, ...], ChunkedMap]
 
     def judge(self, cell: Cell, systems: Mapping[str, Any]) -> Iterator[Result]:
         """Yield results of all systems in one cell, by what each of them can do."""
-        protocol, steps = self._protocol, self._steps
+        protocol, steps = self.protocol, self.steps
         predictors = {k: v for k, v in systems.items() if hasattr(v, "predict")}
         proposers = {k: v for k, v in systems.items() if hasattr(v, "propose")}
         if predictors:
@@ -215,12 +216,12 @@ class _Harness:
         """Return the problems of a cell; models and rows are drawn by programs of their
         own, as one of them serves all numbers of rows and the other all families.
         """
-        config, d = self._protocol.scms, variable_bucket(cell.size)
-        keys = task_keys(self._seed, cell.family, cell.size, self._count)
+        config, d = self.protocol.scms, variable_bucket(cell.size)
+        keys = task_keys(self.seed, cell.family, cell.size, self.problems)
         draw = lambda key, size: draw_scm(key, size, cell.family, config, d)
         models = self._map(draw, cell, "models", cell.family, rows=False)
         scms = models(keys, jnp.asarray(cell.size))
-        fill = lambda item: draw_task(item[0], item[1], cell, self._steps, clip)
+        fill = lambda item: draw_task(item[0], item[1], cell, self.steps, clip)
         return self._map(fill, cell, "rows", clip)((keys, scms))
 
     def _map(
@@ -233,17 +234,16 @@ class _Harness:
     ) -> ChunkedMap:
         """Return the function over chunks of problems, made once for each shape."""
         d = variable_bucket(cell.size)
-        given = (cell.observational, cell.interventional) if rows else ()
         # What a program depends on: families share it, since models are arrays.
-        place = (name, *what, d, *given)
-        if place not in self._maps:
-            self._maps[place] = map_chunked(
+        place = name, *what, d, rows and (cell.observational, cell.interventional)
+        if place not in self.maps:
+            self.maps[place] = map_chunked(
                 function,
-                chunk_size=min(self._protocol.chunk_size, self._count),
-                meter=self._meter,
+                chunk_size=min(self.protocol.chunk_size, self.problems),
+                meter=self.meter,
                 label=f"{name}, d={d}, {cell.rows} rows",
             )
-        return self._maps[place]
+        return self.maps[place]
 
 
 def evaluate(
@@ -267,32 +267,6 @@ def evaluate(
     problems, and the same seed gives the same numbers. Paired tests compare with the
     systems named in `references`, by default those of the usual names that take part.
     """
-    _check(systems, n_scms, steps, references)
-    if references is None:
-        references = [name for name in REFERENCES if name in systems]
-    protocol = protocol or Protocol()
-    harness = _Harness(protocol, n_scms, seed, steps, meter or Meter())
-    results: list[Result] = []
-    for size in sizes:
-        for observational, interventional in rows:
-            for family in families:
-                cell = Cell(family, size, observational, interventional)
-                results += harness.judge(cell, systems)
-    settings = {
-        "n_scms": n_scms,
-        "steps": steps,
-        "systems": list(systems),
-        "protocol": asdict(protocol),
-    }
-    return Report(tuple(results), tuple(references), seed, settings)
-
-
-def _check(
-    systems: Mapping[str, Any],
-    n_scms: int,
-    steps: int,
-    references: Sequence[str] | None,
-) -> None:
     if not systems or n_scms < 1 or steps < 1:
         raise ValueError(
             f"{len(systems)} systems, n_scms={n_scms}, steps={steps}: need at least 1"
@@ -303,11 +277,24 @@ def _check(
                 f"system {name!r} of type {type(system).__qualname__} has neither "
                 "predict nor propose: give it one of them"
             )
-    unknown = [name for name in references or () if name not in systems]
-    if unknown:
-        raise ValueError(
-            f"reference {unknown[0]!r} is not one of the systems: {', '.join(systems)}"
-        )
+    for name in references or ():
+        if name not in systems:
+            listed = ", ".join(systems)
+            raise ValueError(f"reference {name!r} is not one of the systems: {listed}")
+    if references is None:
+        references = [name for name in REFERENCES if name in systems]
+    protocol = protocol or Protocol()
+    harness = _Harness(protocol, n_scms, seed, steps, meter or Meter(), {})
+    results: list[Result] = []
+    for size, given, family in itertools.product(sizes, rows, families):
+        results += harness.judge(Cell(family, size, *given), systems)
+    settings = {
+        "n_scms": n_scms,
+        "steps": steps,
+        "systems": list(systems),
+        "protocol": asdict(protocol),
+    }
+    return Report(tuple(results), tuple(references), seed, settings)
 
 
 def evaluate_problems(

@@ -6,10 +6,12 @@ has nothing below the line, precision, recall and F1 are 0 and the areas under c
 are NaN, so that they drop out of means.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from acbo.types import lower_is_better
@@ -28,55 +30,44 @@ def _count(flags: Bool[Array, "*batch d"]) -> Float[Array, "*batch"]:
 def _read(probs: Any, truth: Any, mask: Any) -> tuple[Probs, Flags, Flags]:
     """Return what was given as arrays, with a mask that leaves out nothing if None."""
     probs = jnp.asarray(probs, dtype=float)
-    kept = (
-        jnp.ones(probs.shape, bool) if mask is None else jnp.asarray(mask, dtype=bool)
-    )
-    return probs, jnp.asarray(truth, dtype=bool), kept
+    kept = np.ones(probs.shape, bool) if mask is None else mask
+    return probs, jnp.asarray(truth, dtype=bool), jnp.asarray(kept, dtype=bool)
 
 
 def _ratio(above: Array, below: Array) -> Array:
     return jnp.where(below > 0, above / jnp.maximum(below, 1e-30), 0.0)
 
 
-def precision(
-    probs: Probs, parents: Flags, mask: Flags | None = None, threshold: float = 0.5
-) -> Score:
-    """Return the share of predicted parents that are true parents."""
-    probs, parents, mask = _read(probs, parents, mask)
-    called = (probs > threshold) & mask
-    return _ratio(_count(called & parents), _count(called))
+def _of_counts(score: Callable[[Score, Score, Score], Score]) -> Callable[..., Score]:
+    """Return a measure by the numbers of right, of predicted and of true parents."""
+
+    def measure(
+        probs: Probs, parents: Flags, mask: Flags | None = None, threshold: float = 0.5
+    ) -> Score:
+        probs, parents, mask = _read(probs, parents, mask)
+        called, true = (probs > threshold) & mask, parents & mask
+        return score(_count(called & true), _count(called), _count(true))
+
+    return measure
 
 
-def recall(
-    probs: Probs, parents: Flags, mask: Flags | None = None, threshold: float = 0.5
-) -> Score:
-    """Return the share of true parents that are predicted."""
-    probs, parents, mask = _read(probs, parents, mask)
-    called = (probs > threshold) & mask
-    return _ratio(_count(called & parents), _count(parents & mask))
-
-
-def parent_f1(
-    probs: Probs, parents: Flags, mask: Flags | None = None, threshold: float = 0.5
-) -> Score:
-    """Return the harmonic mean of precision and recall at the threshold."""
-    probs, parents, mask = _read(probs, parents, mask)
-    called = (probs > threshold) & mask
-    total = _count(called) + _count(parents & mask)
-    return _ratio(2.0 * _count(called & parents), total)
-
-
-def _at_least(probs: Probs, mask: Flags) -> Bool[Array, "*batch d d"]:
-    """Return at [.., i, j] whether j exists and scores at least as high as i."""
-    # Comparisons instead of a sort: equal scores share one threshold by themselves.
-    return (probs[..., None, :] >= probs[..., :, None]) & mask[..., None, :]
+# The share of predicted parents that are true, of true ones that are predicted, and the
+# harmonic mean of both; wrong entries of the target's own column; 1 if there is none.
+precision = _of_counts(lambda right, called, true: _ratio(right, called))
+recall = _of_counts(lambda right, called, true: _ratio(right, true))
+parent_f1 = _of_counts(lambda right, called, true: _ratio(2.0 * right, called + true))
+parent_shd = _of_counts(lambda right, called, true: called + true - 2.0 * right)
+exact_set = _of_counts(
+    lambda right, called, true: (called + true == 2.0 * right).astype(jnp.float32)
+)
 
 
 def auprc(probs: Probs, parents: Flags, mask: Flags | None = None) -> Score:
     """Return the average precision, ties at one threshold; NaN without parents."""
     probs, parents, mask = _read(probs, parents, mask)
     true = parents & mask
-    reached = _at_least(probs, mask)
+    # Comparisons instead of a sort: equal scores share one threshold by themselves.
+    reached = (probs[..., None, :] >= probs[..., :, None]) & mask[..., None, :]
     hits = _count(reached & true[..., None, :])
     at_rank = jnp.where(true, _ratio(hits, _count(reached)), 0.0)
     found = _count(true)
@@ -109,21 +100,6 @@ def shd(
     mask = jnp.broadcast_to(jnp.asarray(kept, dtype=bool), predicted.shape[:-1])
     both = mask[..., :, None] & mask[..., None, :]
     return ((predicted != adjacency) & both).sum((-2, -1)).astype(jnp.float32)
-
-
-def parent_shd(
-    probs: Probs, parents: Flags, mask: Flags | None = None, threshold: float = 0.5
-) -> Score:
-    """Return the structural Hamming distance of the target's own column."""
-    probs, parents, mask = _read(probs, parents, mask)
-    return _count(((probs > threshold) != parents) & mask)
-
-
-def exact_set(
-    probs: Probs, parents: Flags, mask: Flags | None = None, threshold: float = 0.5
-) -> Score:
-    """Return 1 where the predicted parent set is the true one, else 0."""
-    return (parent_shd(probs, parents, mask, threshold) == 0).astype(jnp.float32)
 
 
 def log_loss(probs: Probs, parents: Flags, mask: Flags | None = None) -> Score:

@@ -33,7 +33,6 @@ PLAIN_PROGRAM = {
     "xla_cpu_use_fusion_emitters": False,
 }
 
-
 Causes = GraphPosterior | ParentSetPosterior | Mapping[str, float] | None
 RARE_EDGE = 0.02
 
@@ -94,10 +93,9 @@ class Policy(eqx.Module):
         `posterior` replaces `infer_graphs` of all rows: as a `GraphPosterior`, for all
         edges; else for the target's causes, and the surrogate tells the other edges.
         """
-        advice = self._advise(history, posterior)
-        if key is None:
-            action = advice.best
-        else:
+        _, advice = self._advise(history, posterior)
+        action = advice.best
+        if key is not None:
             action = _compiled_sample(self.network, key, advice.observation).action
         column = int(action.variable)
         name = history.names[column]
@@ -106,9 +104,7 @@ class Policy(eqx.Module):
         return name, float(np.clip(value, low, high))
 
     def explain(
-        self,
-        history: Experiments,
-        posterior: Causes = None,
+        self, history: Experiments, posterior: Causes = None
     ) -> list[Candidate]:
         """Return every variable that may be set, the likeliest first, with reasons."""
         return self.explain_with_edges(history, posterior)[0]
@@ -123,8 +119,8 @@ class Policy(eqx.Module):
 
         `levels` are the only values to which some variables can be set.
         """
-        posterior = self._posterior_for(history, posterior)
-        advice = jax.device_get(self._advise(history, posterior))
+        posterior, advice = self._advise(history, posterior)
+        advice = jax.device_get(advice)
         ancestors = advice.ancestor_probs
         d, target = len(history.names), history.column
         if isinstance(posterior, GraphPosterior):
@@ -155,30 +151,29 @@ class Policy(eqx.Module):
         np.fill_diagonal(edges, 0.0)
         return sorted(found, key=lambda each: -each.probability), edges
 
-    def _posterior_for(self, history: Experiments, posterior: Causes) -> Causes:
-        """Return the posterior as given, or the one of all rows and the network."""
-        if posterior is not None:
-            return posterior
-        return infer_graphs(
-            history.values,
-            history.intervened,
-            names=history.names,
-            surrogate=self.surrogate,
-        )
-
-    def _advise(self, history: Experiments, posterior: Causes) -> Advice:
+    def _advise(
+        self, history: Experiments, posterior: Causes
+    ) -> tuple[GraphPosterior | ParentSetPosterior | Mapping[str, float], Advice]:
+        """Return what the network makes of a posterior, by default that of all rows."""
+        if posterior is None:
+            posterior = infer_graphs(
+                history.values,
+                history.intervened,
+                names=history.names,
+                surrogate=self.surrogate,
+            )
         d = len(history.names)
         columns = encode.variable_bucket(d, encode.READING_BUCKETS)
-        posterior = self._posterior_for(history, posterior)
         given = np.full(columns, np.nan, np.float32)
         if isinstance(posterior, GraphPosterior):
             # Edges as rare as the sampling's own noise would add up over many paths.
             sure = np.where(posterior.edge_probs < RARE_EDGE, 0, posterior.edge_probs)
             given = np.pad(sure, (0, columns - d)).astype(np.float32)
-        elif posterior is not None:
+        else:
             given[:d] = _marginals(history, posterior)
         read = _compiled_advice()
-        return read(self, *_on_device(history, columns), jax.device_put(given))
+        told = jax.device_put(given)
+        return posterior, read(self, *_on_device(history, columns), told)
 
 
 def _on_levels(
@@ -283,9 +278,7 @@ def _compiled_advice() -> Any:
     return compile_once(_advice, max_traces=64, compiler_options=options)
 
 
-_compiled_sample = compile_once(
-    PolicyNetwork.sample, max_traces=64
-)  # see `_compiled_advice`
+_compiled_sample = compile_once(PolicyNetwork.sample, max_traces=64)  # as above
 
 
 def save_policy(path: Path | str, network: PolicyNetwork) -> Path:

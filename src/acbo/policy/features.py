@@ -4,6 +4,7 @@ A linear model whose coefficients shrink where an edge is unlikely gives a first
 of E[Y | do(X_i = v)]; curves through the rows correct it.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import equinox as eqx
@@ -92,6 +93,17 @@ def structural_weights(
     return jnp.where(own, 0.0, weights)
 
 
+def _along_paths(
+    edges: Float[Array, "d d"], target: Int[Array, ""], extend: Callable[[Array], Array]
+) -> Float[Array, " d"]:
+    """Return what comes of all paths to the target, one edge longer at each step."""
+    start = jnp.arange(edges.shape[0]) == target
+    step = lambda reached, _: (jnp.where(start, 1.0, extend(reached)), None)
+    first = start.astype(edges.dtype)
+    reached, _ = jax.lax.scan(step, first, None, edges.shape[0] - 1)
+    return jnp.where(start, 0.0, reached)
+
+
 def total_effects(
     weights: Float[Array, "d d"], target: Int[Array, ""]
 ) -> Float[Array, " d"]:
@@ -99,30 +111,16 @@ def total_effects(
 
     In a DAG this is (I - W)^-1; the clipped iteration also stands unlikely cycles.
     """
-    start = jnp.arange(weights.shape[0]) == target
-
-    def extend(reached: Float[Array, " d"], _: None):
-        further = jnp.clip(weights @ reached, -LARGEST_EFFECT, LARGEST_EFFECT)
-        return jnp.where(start, 1.0, further), None
-
-    reached = start.astype(weights.dtype)
-    reached = jax.lax.scan(extend, reached, None, weights.shape[0] - 1)[0]
-    return jnp.where(start, 0.0, reached)
+    clip = lambda effect: jnp.clip(effect, -LARGEST_EFFECT, LARGEST_EFFECT)
+    return _along_paths(weights, target, lambda reached: clip(weights @ reached))
 
 
 def ancestor_probs(
     edge_probs: Float[Array, "d d"], target: Int[Array, ""]
 ) -> Float[Array, " d"]:
     """Return the probability that a path leads to the target, edges independent."""
-    start = jnp.arange(edge_probs.shape[0]) == target
-
-    def extend(reached: Float[Array, " d"], _: None):
-        missed = jnp.prod(1 - edge_probs * reached[None, :], axis=1)
-        return jnp.where(start, 1.0, 1 - missed), None
-
-    reached = start.astype(edge_probs.dtype)
-    reached = jax.lax.scan(extend, reached, None, edge_probs.shape[0] - 1)[0]
-    return jnp.where(start, 0.0, reached)
+    missed = lambda reached: jnp.prod(1 - edge_probs * reached[None, :], axis=1)
+    return _along_paths(edge_probs, target, lambda reached: 1 - missed(reached))
 
 
 def unconfounded_probs(

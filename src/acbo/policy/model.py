@@ -104,7 +104,13 @@ class PolicyNetwork(eqx.Module):
 
     def sample(self, key: PRNGKeyArray, observation: PolicyObservation) -> Choice:
         """Draw an experiment, and how likely it was."""
-        return draw(key, self(observation), observation)
+        scores = self(observation)
+        which, where = jax.random.split(key)
+        cell = jax.random.categorical(which, scores.logits.reshape(-1))
+        width = jnp.exp(scores.log_width.reshape(-1)[cell])
+        offset = scores.center.reshape(-1)[cell] + width * jax.random.normal(where)
+        action = place(observation, cell, offset)
+        return Choice(action, _log_prob(scores, action), jnp.asarray(0.0))
 
     def best(self, observation: PolicyObservation) -> PolicyAction:
         """Return the likeliest experiment."""
@@ -116,24 +122,9 @@ class PolicyNetwork(eqx.Module):
         self, observation: PolicyObservation, action: PolicyAction
     ) -> Evaluation:
         """Return how likely an experiment is now, and how open the choice."""
-        return judge(self(observation), action)
-
-
-def draw(key: PRNGKeyArray, scores: Scores, observation: PolicyObservation) -> Choice:
-    """Return an experiment drawn by its scores, and how likely it was."""
-    which, where = jax.random.split(key)
-    flat = scores.logits.reshape(-1)
-    cell = jax.random.categorical(which, flat)
-    center = scores.center.reshape(-1)[cell]
-    width = jnp.exp(scores.log_width.reshape(-1)[cell])
-    offset = center + width * jax.random.normal(where)
-    action = place(observation, cell, offset)
-    return Choice(action, _log_prob(scores, action), jnp.asarray(0.0))
-
-
-def judge(scores: Scores, action: PolicyAction) -> Evaluation:
-    """Return how likely an experiment is by these scores, and how open the choice."""
-    return Evaluation(_log_prob(scores, action), _entropy(scores), jnp.asarray(0.0))
+        scores = self(observation)
+        chance = _log_prob(scores, action)
+        return Evaluation(chance, _entropy(scores), jnp.asarray(0.0))
 
 
 def place(

@@ -117,6 +117,13 @@ class Arms(NamedTuple):
     shares: Float[np.ndarray, "n d"]
 
 
+def _arms(seen: Experiments, flags: np.ndarray, values: np.ndarray) -> Arms:
+    """Return interventions by values; what may not be set does not count."""
+    low, high, allowed = seen.bounds
+    shares = (values - low) / np.where(high > low, high - low, 1.0)
+    return Arms(flags & allowed, np.where(flags & allowed, shares, 0.0))
+
+
 def _kernel(a: Arms, b: Arms) -> Float[np.ndarray, "n m"]:
     """Return covariances: a curve for each variable, and a surface for each pair."""
     total = np.zeros((len(a.flags), len(b.flags)))
@@ -215,36 +222,27 @@ def _list_candidates(
     problem: Problem,
     levels: Mapping[str, Sequence[float]],
 ) -> _Candidates:
-    low, high, _ = seen.bounds
-    width = np.where(high > low, high - low, 1.0)
+    d = len(seen.names)
     reach = models.effect[:, :, seen.column] != 0
-    parts: list[_Candidates] = []
+    regions = problem.regions(seen.names)
+    parts = []
     for a in _columns_together(seen, reach.mean(axis=0), problem.at_once):
         names = [seen.names[column] for column in a]
         count = GRID if len(a) == 1 else PAIR_GRID
         axes = [levels.get(n, np.linspace(*seen.ranges[n], count)) for n in names]
         values = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
         values = values.reshape(-1, len(a))
-        values = values[~_forbidden(models, problem.regions(seen.names), a, values)]
-        flags, shares = np.zeros((2, len(values), len(low)))
-        flags[:, a] = 1
-        shares[:, a] = (values - low[a]) / width[a]
-        every = np.ones(len(values))
-        parts.append(
-            _Candidates(
-                Arms(flags.astype(bool), shares),
-                seen.sign * respond(models, a, models.scaled(values, a), seen.column),
-                outcome_variance(models, a, seen.column) * every,
-                problem.price(names) * every,
-            )
-        )
-    if not any(len(part.cost) for part in parts):
+        values = values[~_forbidden(models, regions, a, values)]
+        mean = seen.sign * respond(models, a, models.scaled(values, a), seen.column)
+        flags, cells = np.zeros((len(values), d), bool), np.zeros((len(values), d))
+        flags[:, a], cells[:, a] = True, values
+        noise = np.full(len(values), outcome_variance(models, a, seen.column))
+        price = np.full(len(values), problem.price(names))
+        parts.append((flags, cells, mean.T, noise, price))
+    flags, cells, mean, noise, price = map(np.concatenate, zip(*parts, strict=True))
+    if not len(price):
         raise ValueError("every experiment is in a forbidden region: allow some")
-    arms, *rest = zip(*parts, strict=True)
-    flags, shares = (np.concatenate(each) for each in zip(*arms, strict=True))
-    return _Candidates(
-        Arms(flags, shares), *(np.concatenate(each, axis=-1) for each in rest)
-    )
+    return _Candidates(_arms(seen, flags, cells), mean.T, noise, price)
 
 
 def _forbidden(
@@ -392,8 +390,6 @@ def _experiments_made(
     """Return the experiments so far, their outcomes (lower is better), what each model
     expects of them, and the variance of their noise.
     """
-    low, high, allowed = seen.bounds
-    width = np.where(high > low, high - low, 1.0)
     rows = np.flatnonzero(seen.intervened.any(axis=1))
     flags, values = seen.intervened[rows], seen.values[rows]
     expected, noise = np.zeros((len(models.mean), len(rows))), np.zeros(len(rows))
@@ -403,6 +399,5 @@ def _experiments_made(
         z = models.scaled(values[of][:, columns], columns)
         expected[:, of] = seen.sign * respond(models, columns, z, seen.column)
         noise[of] = outcome_variance(models, columns, seen.column)
-    arms = Arms(flags & allowed, np.where(allowed, (values - low) / width, 0.0))
-    outcome = models.scaled(values[:, seen.column], seen.column)
-    return arms, seen.sign * outcome, expected, noise
+    outcome = seen.sign * models.scaled(values[:, seen.column], seen.column)
+    return _arms(seen, flags, values), outcome, expected, noise

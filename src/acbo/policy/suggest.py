@@ -20,13 +20,7 @@ from acbo.policy.problem import (
 )
 from acbo.posterior.order_chains import GraphPosterior
 from acbo.surrogate.predictor import infer_graphs
-from acbo.types import (
-    MINIMIZE,
-    Range,
-    percent,
-    plus_minus,
-    signed,
-)
+from acbo.types import MINIMIZE, Range, percent, plus_minus, signed
 from jaxrig.notebook import Shown
 
 WORTHWHILE = 0.05  # of the target's deviation: a smaller gain is none
@@ -246,6 +240,48 @@ def suggest_for(problem: Problem, table: DataTable) -> Suggestion:
             f"there is no variable beside the target {problem.target!r} to be set"
             + "".join(f"; {note}" for note in table.notes)
         )
+    seen = _experiments_in(table, problem, names)
+    levels = {n: given for n, given in problem.levels.items() if n in seen.ranges} | {
+        name: (0.0, 1.0)
+        for name in names
+        if seen.ranges[name] == (0.0, 1.0)
+        and np.isin(table.values[:, table.index(name)], (0.0, 1.0)).all()
+    }
+    graphs = graphs_of(table, problem.know, problem.forbid, problem.tiers)
+    if problem.planned:
+        batch, found = plan(seen, graphs, problem, levels)
+        edges, method = graphs.edge_probs, "expected improvement under sampled models"
+    else:
+        found, edges = load_policy().explain_with_edges(seen, graphs, levels)
+        best, method = found[0], "trained policy"
+        outcome = best.expected, best.std, best.gain
+        batch = [Experiment({best.variable: best.value}, *outcome)]
+    causes = {each.variable: each for each in found}
+    experiments = [_explain(e, causes, seen, problem.replicates) for e in batch]
+    deviation = float(seen.values[:, seen.column].std())
+    free = [name for name in names if name not in problem.ranges]
+    softly = len(table.values) - len(seen.values)
+    changed = f"{softly} of {len(table.values)} rows changed a variable softly"
+    note = (f"{changed}: they tell about causes only",) if softly else ()
+    return Suggestion(
+        tuple(experiments),
+        tuple(found),
+        seen,
+        edges,
+        tuple(name for name in free if name not in levels),
+        method,
+        max(each.gain for each in (*found, *experiments)) >= WORTHWHILE * deviation,
+        (*table.notes, *note, *notes_on(seen, problem, graphs)),
+        table.labels,
+        table.dropped,
+        graphs.unlike_training,
+    )
+
+
+def _experiments_in(
+    table: DataTable, problem: Problem, names: Sequence[str]
+) -> Experiments:
+    """Return the rows that tell what comes of settings, with the ranges of `names`."""
     observed = observed_ranges(table)
     # What was changed softly has the value that its causes gave it, which is no setting
     # whose outcome could be learned: such rows tell about causes only.
@@ -256,7 +292,7 @@ def suggest_for(problem: Problem, table: DataTable) -> Suggestion:
             f"{len(kept)} rows: give at least 2 rows that are observational or in "
             "which variables were set"
         )
-    seen = Experiments(
+    return Experiments(
         table.values[kept],
         table.intervened[kept],
         table.names,
@@ -265,78 +301,24 @@ def suggest_for(problem: Problem, table: DataTable) -> Suggestion:
         problem.direction,
         checked=True,
     )
-    levels = {n: given for n, given in problem.levels.items() if n in seen.ranges} | {
-        name: (0.0, 1.0)
-        for name in names
-        if seen.ranges[name] == (0.0, 1.0) and _is_binary(table, name)
-    }
-    graphs = graphs_of(table, problem.know, problem.forbid, problem.tiers)
-    if problem.planned:
-        found, experiments = _plan(seen, graphs, problem, levels)
-        edges, method = graphs.edge_probs, "expected improvement under sampled models"
-    else:
-        found, edges = load_policy().explain_with_edges(seen, graphs, levels)
-        experiments, method = (_of_policy(found[0], seen),), "trained policy"
-    deviation = float(seen.values[:, seen.column].std())
-    free = [name for name in names if name not in problem.ranges]
-    return Suggestion(
-        experiments,
-        tuple(found),
-        seen,
-        edges,
-        tuple(name for name in free if name not in levels),
-        method,
-        max(each.gain for each in (*found, *experiments)) >= WORTHWHILE * deviation,
-        (*table.notes, *_note_on_soft(~kept), *notes_on(seen, problem, graphs)),
-        table.labels,
-        table.dropped,
-        graphs.unlike_training,
-    )
 
 
-def _of_policy(best: Candidate, seen: Experiments) -> Experiment:
-    return Experiment(
-        {best.variable: best.value},
-        best.expected,
-        best.std,
-        best.gain,
-        (reason_to_set(best, seen), *reasons_from_rows(seen)),
-    )
-
-
-def _plan(
+def _explain(
+    made: Experiment,
+    causes: Mapping[str, Candidate],
     seen: Experiments,
-    graphs: GraphPosterior,
-    problem: Problem,
-    levels: Mapping[str, Sequence[float]],
-) -> tuple[list[Candidate], tuple[Experiment, ...]]:
-    """Return each variable at its best, and the experiments to make."""
-    batch, alone = plan(seen, graphs, problem, levels)
-    by_name = {each.variable: each for each in alone}
-    experiments = []
-    for each in batch:
-        reasons = [reason_to_set(by_name[n], seen) for n in each.settings]
-        reasons += reasons_from_rows(seen)
-        runs = each.runs if problem.replicates else 1
-        if problem.replicates and each.noise is not None:
-            reasons.append(
-                f"One outcome varies by ± {signed(each.noise)}: the mean of "
-                f"{runs} run{'s' * (runs > 1)} tells the gain from noise"
-            )
-        experiments.append(replace(each, reasons=tuple(reasons), runs=runs))
-    return alone, tuple(experiments)
-
-
-def _note_on_soft(soft: np.ndarray) -> tuple[str, ...]:
-    if not soft.any():
-        return ()
-    count = f"{int(soft.sum())} of {len(soft)} rows"
-    return (f"{count} changed a variable softly: they tell about causes only",)
-
-
-def _is_binary(table: DataTable, name: str) -> bool:
-    """Return whether a column is 0 or 1 everywhere: it is set to these only."""
-    return bool(np.isin(table.values[:, table.index(name)], (0.0, 1.0)).all())
+    replicates: bool,
+) -> Experiment:
+    """Return an experiment with the reasons for it in words."""
+    reasons = [reason_to_set(causes[name], seen) for name in made.settings]
+    reasons += reasons_from_rows(seen)
+    runs = made.runs if replicates else 1
+    if replicates and made.noise is not None:
+        reasons.append(
+            f"One outcome varies by ± {signed(made.noise)}: the mean of "
+            f"{runs} run{'s' * (runs > 1)} tells the gain from noise"
+        )
+    return replace(made, reasons=tuple(reasons), runs=runs)
 
 
 def graphs_of(

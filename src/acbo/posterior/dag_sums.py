@@ -50,13 +50,6 @@ def elements_of(masks: np.ndarray, d: int) -> np.ndarray:
     return np.nonzero(held)[1].reshape(len(masks), -1).astype(np.int32)
 
 
-def add_logs(a: Float[Array, "*n"], b: Float[Array, "*n"]) -> Float[Array, "*n"]:
-    """Return log(exp a + exp b) of finite numbers."""
-    # `jnp.logaddexp` also answers for infinities, by two selects per entry that finite
-    # tables do not need.
-    return jnp.maximum(a, b) + jnp.log1p(jnp.exp(-jnp.abs(a - b)))
-
-
 def sum_subsets(table: Float[Array, "n subsets"]) -> Float[Array, "n subsets"]:
     """Sum over all subsets of each set, in logs.
 
@@ -69,7 +62,10 @@ def sum_subsets(table: Float[Array, "n subsets"]) -> Float[Array, "n subsets"]:
     def turn(table: Float[Array, "n subsets"], _: None):
         pair = table.reshape(table.shape[0], -1, 2)
         without, holding = pair[:, :, 0], pair[:, :, 1]
-        both = add_logs(without, holding)
+        # `jnp.logaddexp` also answers for infinities, by two selects per entry that
+        # finite tables do not need.
+        apart = jnp.abs(without - holding)
+        both = jnp.maximum(without, holding) + jnp.log1p(jnp.exp(-apart))
         return jnp.concatenate([without, both], axis=1), None
 
     rounds = table.shape[1].bit_length() - 1
@@ -242,15 +238,13 @@ def sum_graphs(sums: Float[Array, "d subsets"]) -> Float[Array, " subsets"]:
     return total
 
 
-TOTALS = {"dag": lambda sums: sum_graphs(sums)[-1], "order": total_over_orders}
-
-
 def parent_set_probs(
     scores: Float[Array, "d sets"], max_parents: int, prior: str
 ) -> Float[Array, "d sets"]:
     """Return P(parents of j = S) for every variable and candidate set, from scores."""
 
     def log_total(scores: Float[Array, "d sets"]) -> Float[Array, ""]:
-        return TOTALS[prior](sum_parent_sets(scores, max_parents))
+        sums = sum_parent_sets(scores, max_parents)
+        return sum_graphs(sums)[-1] if prior == "dag" else total_over_orders(sums)
 
     return jnp.clip(jax.grad(log_total)(scores), 0, 1)

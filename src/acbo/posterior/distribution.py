@@ -46,8 +46,7 @@ class ParentSetPosterior(Shown):
         object.__setattr__(self, "parent_set_probs", freeze(self.parent_set_probs))
         object.__setattr__(self, "top_k_sets", tuple(self.top_k_sets))
         object.__setattr__(self, "metadata", freeze(self.metadata))
-        _check_target(self.target_variable, self.parent_set_probs)
-        _check_probabilities(self.probabilities, self.parent_sets)
+        _check(self.target_variable, self.parent_sets, self.probabilities)
         most = np.log(len(self.parent_set_probs))
         if not 0 <= self.uncertainty <= most + ENTROPY_TOLERANCE:
             raise ValueError(
@@ -156,8 +155,7 @@ def create_parent_set_posterior(
     if len(set(sets)) != len(sets):
         twice = next(s for i, s in enumerate(sets) if s in sets[:i])
         raise ValueError(f"the parent set {sorted(twice)} is given twice: merge them")
-    _check_target(target_variable, sets)
-    _check_probabilities(given, sets)
+    _check(target_variable, sets, given)
     total = float(given.sum())
     chances = given if abs(total - 1) < 1e-12 else given / total
     order = np.argsort(-chances, kind="stable").tolist()
@@ -178,30 +176,26 @@ def create_parent_set_posterior(
     )
 
 
-def _check_target(target: str, sets: Collection[ParentSet]) -> None:
+def _check(target: str, sets: Collection[ParentSet], given: np.ndarray) -> None:
     if not target:
         raise ValueError("target_variable is empty: name the target")
     if not sets:
         raise ValueError("there is no parent set: give at least the empty one")
-    holding = next((chosen for chosen in sets if target in chosen), None)
-    if holding is not None:
+    for chosen, chance in zip(sets, given, strict=True):
+        if target in chosen:
+            raise ValueError(
+                f"the target {target!r} is in the parent set {sorted(chosen)}: nothing "
+                "causes itself, leave it out"
+            )
+        if chance < 0:
+            raise ValueError(
+                f"the parent set {sorted(chosen)} has negative probability "
+                f"{chance}: give 0 or more"
+            )
+    if not abs(given.sum() - 1) <= SUM_TOLERANCE:
         raise ValueError(
-            f"the target {target!r} is in the parent set {sorted(holding)}: nothing "
-            "causes itself, leave it out"
-        )
-
-
-def _check_probabilities(given: np.ndarray, sets: Sequence[ParentSet]) -> None:
-    worst = int(np.argmin(given))
-    if given[worst] < 0:
-        raise ValueError(
-            f"the parent set {sorted(sets[worst])} has negative probability "
-            f"{given[worst]}: give 0 or more"
-        )
-    total = given.sum()
-    if not abs(total - 1) <= SUM_TOLERANCE:
-        raise ValueError(
-            f"probabilities sum to {total:.6g}: give a distribution, which sums to 1"
+            f"probabilities sum to {given.sum():.6g}: give a distribution, which sums "
+            "to 1"
         )
 
 

@@ -12,31 +12,27 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from acbo.graphs import parent_set_membership
-from acbo.posterior import inputs
+from acbo.graphs import enumerate_possible_parent_sets, parent_set_membership
 from acbo.posterior.dag_sums import parent_set_probs
-from acbo.posterior.distribution import ParentSetPosterior
-from acbo.posterior.scores import (
-    ScorePrior,
-    constrained_scores,
-    gather_statistics,
-)
+from acbo.posterior.distribution import ParentSetPosterior, create_parent_set_posterior
+from acbo.posterior.inputs import CheckedData, check_data, edge_rules
+from acbo.posterior.scores import constrained_scores, gather_statistics
 from acbo.types import Index, check_known
 from jaxrig.compile_guard import compile_once
 
 # Above these sizes the tables (3**d and 2**d entries) outgrow memory and time.
 MAX_VARIABLES = {"dag": 13, "order": 16}
+MIN_ROWS = 16  # rows; longer tables are padded to the next power of two
 
 
-def check_structure_prior(prior: str, d: int) -> str:
-    """Return the prior over structures; ValueError if d is too many for it."""
+def check_structure_prior(prior: str, d: int) -> None:
+    """Raise ValueError if the prior is unknown, or if d is too many for it."""
     check_known(prior, MAX_VARIABLES, "prior")
     if d > MAX_VARIABLES[prior]:
         raise ValueError(
             f"{d} variables are too many to sum over all structures: prior={prior!r} "
             f"takes up to {MAX_VARIABLES[prior]} (dag 13, order 16), drop some columns"
         )
-    return prior
 
 
 def set_posterior(
@@ -49,7 +45,6 @@ def set_posterior(
     *,
     max_parents: int = 3,
     prior: str = "order",
-    score_prior: ScorePrior | None = None,
 ) -> Float[Array, "d sets"]:
     """Return P(parents of j = S | data) over variables and sets, for jit and vmap.
 
@@ -58,14 +53,9 @@ def set_posterior(
     counts once; rounding grows with d).
     """
     check_structure_prior(prior, var_mask.shape[0])
-    scores = constrained_scores(
-        gather_statistics(values, intervened, row_mask, var_mask),
-        var_mask,
-        required,
-        forbidden,
-        max_parents=max_parents,
-        score_prior=score_prior,
-    )
+    statistics = gather_statistics(values, intervened, row_mask, var_mask)
+    rules = required, forbidden
+    scores = constrained_scores(statistics, var_mask, *rules, max_parents=max_parents)
     return parent_set_probs(scores, max_parents, prior)
 
 
@@ -99,7 +89,6 @@ def exact_parent_posterior(
     tiers: Iterable[Any] | None = None,
     prior: str = "dag",
     names: Iterable[Any] | None = None,
-    score_prior: ScorePrior | None = None,
 ) -> ParentSetPosterior:
     """Return the posterior over parent sets of a target, averaged over every graph.
 
@@ -113,10 +102,20 @@ def exact_parent_posterior(
     variables). Computed in double precision; probabilities are exact to about 1e-9,
     which under "dag" is absolute: rarer sets may show as 0.
     """
-    table = inputs.check_data(values, intervened, target, names)
-    rules = required, forbidden, tiers
-    chances = _solve(table, rules, max_parents, prior, score_prior)[table.target]
-    return inputs.make_posterior(table, chances, max_parents, f"exact-{prior}")
+    table = check_data(values, intervened, target, names)
+    found = _solve(table, max_parents, required, forbidden, tiers, prior)
+    name = table.names[table.target]
+    return create_parent_set_posterior(
+        name,
+        enumerate_possible_parent_sets(table.names, name, max_parents),
+        found[table.target],
+        {
+            "all_variables": table.names,
+            "method": f"exact-{prior}",
+            "max_parents": max_parents,
+            "n_rows": len(table.values),
+        },
+    )
 
 
 def exact_edge_posterior(
@@ -124,43 +123,37 @@ def exact_edge_posterior(
     intervened: Any = None,
     *,
     max_parents: int = 3,
-    required: Iterable[Any] = (),
-    forbidden: Iterable[Any] = (),
-    tiers: Iterable[Any] | None = None,
-    prior: str = "dag",
     names: Iterable[Any] | None = None,
-    score_prior: ScorePrior | None = None,
+    **options: Any,
 ) -> np.ndarray:
     """Return P(i causes j) for all pairs of columns, averaged over every graph.
 
     The arguments are those of `exact_parent_posterior`.
     """
-    table = inputs.check_data(values, intervened, None, names)
-    rules = required, forbidden, tiers
-    chances = _solve(table, rules, max_parents, prior, score_prior)
+    table = check_data(values, intervened, None, names)
     d = len(table.names)
     held = [parent_set_membership(d, max_parents, j) for j in range(d)]
-    return np.einsum("jk,jki->ij", chances, held)
+    return np.einsum("jk,jki->ij", _solve(table, max_parents, **options), held)
 
 
 def _solve(
-    table: inputs.CheckedData,
-    rules: tuple[Iterable[Any], Iterable[Any], Iterable[Any] | None],
+    table: CheckedData,
     max_parents: int,
-    prior: str,
-    score_prior: ScorePrior | None,
+    required: Iterable[Any] = (),
+    forbidden: Iterable[Any] = (),
+    tiers: Iterable[Any] | None = None,
+    prior: str = "dag",
 ) -> Float[np.ndarray, "d sets"]:
-    """Check required and forbidden edges and tiers, then run in double precision."""
-    wanted, banned = inputs.edge_rules(table.names, *rules, max_parents=max_parents)
-    check_structure_prior(prior, len(table.names))
+    """Check what is known of the edges, then run in double precision."""
+    rules = edge_rules(table.names, required, forbidden, tiers, max_parents)
+    rows, d = table.values.shape
+    check_structure_prior(prior, d)
+    # Padded, so that most tables share a program.
+    room = max(MIN_ROWS, 1 << (rows - 1).bit_length())
+    pad = lambda array: np.pad(array, ((0, room - rows), (0, 0)))
+    masks = np.arange(room) < rows, np.ones(d, bool)
     # Inclusion-exclusion cancels: see the error bound of `sum_graphs`.
     with jax.enable_x64(True):
-        chances = _compiled(
-            *inputs.pad_rows(table),
-            jnp.asarray(wanted),
-            jnp.asarray(banned),
-            max_parents=max_parents,
-            prior=prior,
-            score_prior=score_prior,
-        )
-        return np.asarray(chances)
+        given = pad(table.values), pad(table.intervened), *masks, *rules
+        arrays = (jnp.asarray(each) for each in given)
+        return np.asarray(_compiled(*arrays, max_parents=max_parents, prior=prior))

@@ -9,7 +9,8 @@ and so agree with each other.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -67,51 +68,38 @@ def sample_graphs(
     data, or None; the more they contradict the rows, the less they count. `soft` marks
     cells whose mechanism was shifted or scaled, which kept their causes.
     """
-    _check_counts(candidates, chains, sweeps)
+    if min(candidates, chains, sweeps - BURN_IN) < 1:
+        raise ValueError(
+            f"candidates={candidates}, chains={chains} and sweeps={sweeps}: give one "
+            f"or more, and more sweeps than the {BURN_IN} that are dropped at first"
+        )
     data = values, intervened, None, names
     table = inputs.check_data(*data, constants=True, soft=soft)
-    d = len(table.names)
-    slots = min(candidates, d - 1)
-    rules = required, forbidden, tiers
-    wanted, banned = inputs.edge_rules(table.names, *rules, max_parents=slots)
+    slots = min(candidates, len(table.names) - 1)
+    rules = inputs.edge_rules(table.names, required, forbidden, tiers, slots)
     given = opinion(table) if callable(opinion) else opinion
     # Chains and draws go by the places of columns, so these must not depend on how the
     # table was written.
     order = _column_order(table)
-    back, pairs = np.argsort(order), np.ix_(order, order)
-    table = table._replace(
+    pairs = np.ix_(order, order)
+    moved = table._replace(
         values=table.values[:, order],
         intervened=table.intervened[:, order],
         soft=table.soft[:, order],
     )
-    found = _infer(
-        table,
-        wanted[pairs],
-        banned[pairs],
-        None if given is None else given[pairs],
-        (slots, chains, sweeps, seed),
-    )
+    wanted, banned = (rule[pairs] for rule in rules)
+    told = None if given is None else given[pairs]
+    found = _infer(moved, wanted, banned, told, (slots, chains, sweeps, seed))
+    back = np.argsort(order)
     turned = np.ix_(back, back)
-    return GraphPosterior(
-        table.names,
-        found.graphs[:, back][:, :, back],
-        found.edges[turned],
-        found.confounded[turned],
-        np.append(order, d)[found.lists[back]],
-        found.sets[back],
-        found.discrepancy,
+    return replace(
+        found,
+        graphs=found.graphs[:, back][:, :, back],
+        edge_probs=found.edge_probs[turned],
+        confounded_probs=found.confounded_probs[turned],
+        candidates=np.append(order, len(order))[found.candidates[back]],
+        set_probs=found.set_probs[back],
     )
-
-
-class _Inferred(NamedTuple):
-    """What is known of a table, its columns in the order of `_column_order`."""
-
-    lists: Int[np.ndarray, "d slots"]
-    sets: Float[np.ndarray, "d subsets"]
-    edges: Float[np.ndarray, "d d"]
-    confounded: Float[np.ndarray, "d d"]
-    graphs: Bool[np.ndarray, "samples d d"]
-    discrepancy: float
 
 
 def _infer(
@@ -120,7 +108,7 @@ def _infer(
     forbidden: Bool[np.ndarray, "d d"],
     opinion: Float[np.ndarray, "d d"] | None,
     effort: tuple[int, int, int, int],
-) -> _Inferred:
+) -> GraphPosterior:
     """Screen and score the causes of every variable, and sum over the orders."""
     slots, chains, sweeps, seed = effort
     d = len(table.names)
@@ -148,9 +136,15 @@ def _infer(
     partial, drawn, sets = solve(scores)
     sets, half = _without_partners(sets, hidden, lists)
     chosen = _draw_subsets(partial, drawn, draw)
-    graphs = _draw_graphs(chosen, lists, hidden, draw)
-    edges = _edges_of(sets, lists)
-    return _Inferred(lists, sets, edges, half + half.T, graphs, discrepancy)
+    return GraphPosterior(
+        table.names,
+        _draw_graphs(chosen, lists, hidden, draw),
+        _edges_of(sets, lists),
+        half + half.T,
+        lists,
+        sets,
+        discrepancy,
+    )
 
 
 def _column_order(table: inputs.CheckedData) -> Int[np.ndarray, " d"]:
@@ -163,14 +157,6 @@ def _column_order(table: inputs.CheckedData) -> Int[np.ndarray, " d"]:
     size = (z**2).mean(axis=0)
     together = (z.T @ z / len(z)) ** 2 / np.maximum(np.outer(size, size), 1e-12)
     return np.argsort(together @ (1 + (z**4).mean(axis=0)), kind="stable")
-
-
-def _check_counts(candidates: int, chains: int, sweeps: int) -> None:
-    if min(candidates, chains, sweeps - BURN_IN) < 1:
-        raise ValueError(
-            f"candidates={candidates}, chains={chains} and sweeps={sweeps}: give one "
-            f"or more, and more sweeps than the {BURN_IN} that are dropped at first"
-        )
 
 
 def _sample_orders(

@@ -15,11 +15,7 @@ import jax.numpy as jnp
 from jax.scipy.special import gammaln
 from jaxtyping import Array, Bool, Float, Int
 
-from acbo.graphs import (
-    bucket_parent_sets,
-    parent_set_members,
-    parent_set_membership,
-)
+from acbo.graphs import bucket_parent_sets, parent_set_members, parent_set_membership
 from acbo.types import Index
 from jaxrig.settings import Checked, Positive
 
@@ -105,20 +101,15 @@ def regression_matrix(
     Slots whose member is d are unused: they stand alone with precision 1.
     """
     sets, slots = members.shape
-    unused = gram.shape[0]
-    edge = lambda x: jnp.full((sets, 1), x, members.dtype)
-    index = jnp.concatenate(
-        [edge(0), members + 1, edge(1) * (response.astype(members.dtype) + 1)], axis=1
-    )
-    padded = jnp.pad(gram, (0, 1))
-    picked = padded[index[:, :, None], index[:, None, :]]
-    first = jnp.full((sets, 1), 1 / prior.intercept_variance, gram.dtype)
-    used = members + 1 < unused
-    weights = jnp.where(used, 1 / prior.weight_variance, 1.0).astype(gram.dtype)
+    own = jnp.full((sets, 1), response + 1, members.dtype)
+    index = jnp.concatenate([jnp.zeros_like(own), members + 1, own], axis=1)
+    picked = jnp.pad(gram, (0, 1))[index[:, :, None], index[:, None, :]]
+    used = members + 1 < gram.shape[0]
     # 2 b in the corner: eliminating all rows before it leaves 2 b_n there, the prior
     # and the residual sum of squares in one, and no system is solved.
-    last = jnp.full((sets, 1), 2 * prior.noise_scale, gram.dtype)
-    diagonal = jnp.concatenate([first, weights, last], axis=1)
+    corners = 1 / prior.intercept_variance, 2 * prior.noise_scale
+    weights = jnp.where(used, 1 / prior.weight_variance, 1.0).astype(gram.dtype)
+    diagonal = jnp.pad(weights, ((0, 0), (1, 1)), constant_values=((0, 0), corners))
     return picked + diagonal[:, :, None] * jnp.eye(slots + 2, dtype=gram.dtype)[None]
 
 
@@ -170,13 +161,12 @@ def node_scores(
 
 
 def local_scores(
-    statistics: Statistics, max_parents: int = 3, prior: ScorePrior | None = None
+    statistics: Statistics, max_parents: int = 3, prior: ScorePrior = ScorePrior()
 ) -> Float[Array, "d sets"]:
     """Return log p(x_j | parents = S) for every variable j and candidate set S.
 
     Sets are those of `acbo.graphs`, in that order.
     """
-    prior = prior or ScorePrior()
     d = statistics.count.shape[0]
     each = eqx.filter_vmap(node_scores, in_axes=(None, 0, None, None))
     return each(statistics, jnp.arange(d), max_parents, prior)
@@ -189,7 +179,6 @@ def constrained_scores(
     forbidden: Bool[Array, "d d"] | None = None,
     *,
     max_parents: int = 3,
-    score_prior: ScorePrior | None = None,
 ) -> Float[Array, "d sets"]:
     """Return scores relative to the best allowed set; sets not allowed are `LOG_ZERO`.
 
@@ -200,7 +189,7 @@ def constrained_scores(
     padding = ~(var_mask[:, None] & var_mask[None, :])
     wanted = jnp.zeros((d, d), bool) if required is None else required & ~padding
     banned = padding if forbidden is None else forbidden | padding
-    scores = local_scores(statistics, max_parents, score_prior)
+    scores = local_scores(statistics, max_parents)
     held = jnp.asarray([parent_set_membership(d, max_parents, j) for j in range(d)])
     wrong = jnp.where(held, banned.T[:, None, :], wanted.T[:, None, :])
     allowed = ~wrong.any(axis=2)
@@ -217,7 +206,6 @@ def local_posterior(
     target: Index,
     *,
     max_parents: int = 3,
-    score_prior: ScorePrior | None = None,
 ) -> Float[Array, " sets"]:
     """Return the log probability of every parent set by its score alone.
 
@@ -225,7 +213,7 @@ def local_posterior(
     well as a cause does, so this is a baseline, not a posterior over graphs.
     """
     statistics = gather_statistics(values, intervened, row_mask, var_mask)
-    scores = node_scores(statistics, target, max_parents, score_prior or ScorePrior())
+    scores = node_scores(statistics, target, max_parents, ScorePrior())
     allowed, _ = bucket_parent_sets(var_mask, target, max_parents)
     return jax.nn.log_softmax(jnp.where(allowed, scores, -jnp.inf))
 

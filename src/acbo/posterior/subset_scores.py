@@ -270,23 +270,16 @@ def _evidence(
     every = np.arange(d)[:, None, None]
     matrix = padded[every, index[:, :, None], index[:, None, :]]
     weights = [1 / prior.weight_variance] * slots
-    ends = 1 / prior.intercept_variance, 2 * prior.noise_scale
-    matrix = matrix + np.diag([ends[0], *weights, ends[1]])
+    ridge = [1 / prior.intercept_variance, *weights, 2 * prior.noise_scale]
+    matrix = matrix + np.diag(ridge)
     matrix, pivot = _eliminate(matrix[:, None])
-    halves = [(matrix, np.log(pivot) + math.log(prior.intercept_variance))]
+    logs = np.log(pivot) + math.log(prior.intercept_variance)
     for _ in range(slots):
-        matrix, logs = halves.pop()
         reduced, pivot = _eliminate(matrix)
-        without = matrix[:, :, 1:, 1:]
         weighed = logs + np.log(pivot) + math.log(prior.weight_variance)
         # The new slot is the higher bit: subsets with it follow those without.
-        halves.append(
-            (
-                np.concatenate([without, reduced], axis=1),
-                np.concatenate([logs, weighed], axis=1),
-            )
-        )
-    ((matrix, logs),) = halves
+        matrix = np.concatenate([matrix[:, :, 1:, 1:], reduced], axis=1)
+        logs = np.concatenate([logs, weighed], axis=1)
     shape = prior.noise_shape + counts / 2
     return -logs / 2 - shape[:, None] * np.log(matrix[:, :, 0, 0] / 2)
 

@@ -20,11 +20,7 @@ from acbo.types import check_known
 
 _BUILDERS: dict[str, Callable[[], Problem]] = {  # first the public benchmark suite
     **linear.SUITE,
-    "toy_graph": nonlinear.toy_graph,
-    "complete_graph": nonlinear.complete_graph,
-    "psa": nonlinear.psa,
-    "synthetic2": nonlinear.synthetic2,
-    "two_bumps": nonlinear.two_bumps,
+    **nonlinear.PROBLEMS,
     "reef_linear": linear.reef_linear,
     "epidemic_static": nonlinear.epidemic_static,
 }

@@ -1,11 +1,13 @@
 """Nonlinear problems of the causal optimization literature, and an epidemic of ours.
 
 Each target is a sum of terms that depend on few variables, so that expected outcomes
-are exact but for quadrature over one or two of them.
+are exact but for quadrature over one or two of them. Every `normal(key)` is e, N(0, 1)
+and independent for each variable.
 """
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache, partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,8 +17,8 @@ from jax.random import normal
 from jaxtyping import Array, PRNGKeyArray
 from scipy.special import expit
 
-from acbo.mechanisms import create_linear_mechanism, create_root_mechanism
-from acbo.named.model import LinearForm, create_scm
+from acbo.mechanisms import create_root_mechanism
+from acbo.named.model import LinearForm, create_linear_scm, create_scm, linear_form
 from acbo.problems.problem import (
     Problem,
     Rule,
@@ -26,21 +28,58 @@ from acbo.problems.problem import (
     uniform_rule,
 )
 
-Equations = dict[str, Callable[[dict[str, Array], PRNGKeyArray], Array]]
+Equation = Callable[[dict[str, Array], PRNGKeyArray], Array]
+# The causes of each variable and its equation, from the values of the causes `v` and a
+# key; None for e alone. They are made once: a compiled program is found again by the
+# very functions it was made of.
+Equations = Mapping[str, tuple[str, Any]]
+DAMP = float(np.exp(-1 / 2))  # E cos(m + e) = DAMP cos m, and the same for sin
 
-# The equations of each problem, from the values of the causes `v` and a key. They are
-# made once: a compiled program is found again by the very functions it was made of.
+
+def rule(value: float | None, scale: float = 1.0) -> Rule:
+    """Return the rule of a variable that is set, or of N(0, scale^2) if it is not."""
+    return gaussian_rule(scale) if value is None else point_rule(value)
+
+
+# Local minima of do(Z) lie near 3.10, 9.39 and 15.69, the global one at -3.20.
 _TOY: Equations = {
-    "Z": lambda v, key: jnp.exp(-v["X"]) + normal(key),
-    "Y": lambda v, key: jnp.cos(v["Z"]) - jnp.exp(-v["Z"] / 20) + normal(key),
+    "X": ("", None),
+    "Z": ("X", lambda v, key: jnp.exp(-v["X"]) + normal(key)),
+    "Y": ("Z", lambda v, key: jnp.cos(v["Z"]) - jnp.exp(-v["Z"] / 20) + normal(key)),
 }
+
+
+def _toy_mean(do: Mapping[str, float]) -> float:
+    if "Z" in do:
+        return float(np.cos(do["Z"]) - np.exp(-do["Z"] / 20))
+    x, weights = rule(do.get("X"))
+    middle = np.exp(-x)  # of Z, whose noise has these moments
+    return float(weights @ (DAMP * np.cos(middle) - np.exp(-middle / 20 + 1 / 800)))
+
+
+# No single variable reaches the deeper bump. The ranges (-3, 3) are ours.
 _BUMPS: Equations = {
-    "Y": lambda v, key: (
-        -2 * jnp.exp(-jnp.square(v["X"] - 1) - jnp.square(v["Z"] - 1))
-        - jnp.exp(-jnp.square(v["X"] + 1) - jnp.square(v["Z"]))
-        + normal(key)
+    "X": ("", None),
+    "Z": ("", None),
+    "Y": (
+        "X Z",
+        lambda v, key: (
+            -2 * jnp.exp(-jnp.square(v["X"] - 1) - jnp.square(v["Z"] - 1))
+            - jnp.exp(-jnp.square(v["X"] + 1) - jnp.square(v["Z"]))
+            + normal(key)
+        ),
     ),
 }
+
+
+def _bumps_mean(do: Mapping[str, float]) -> float:
+    def bump(name: str, center: float) -> float:
+        """Return exp(-(x - center)^2), or its mean over N(0, 1) if x is not set."""
+        if name in do:
+            return float(np.exp(-((do[name] - center) ** 2)))
+        return float(np.exp(-(center**2) / 3) / np.sqrt(3))
+
+    return -2 * bump("X", 1.0) * bump("Z", 1.0) - bump("X", -1.0) * bump("Z", 0.0)
 
 
 def _decay(v: dict[str, Array], key: PRNGKeyArray) -> Array:
@@ -53,227 +92,106 @@ def _wave(v: dict[str, Array], key: PRNGKeyArray) -> Array:
 
 
 _COMPLETE: Equations = {
-    "A": lambda v, key: jnp.square(v["F"]) + v["U1"] + normal(key),
-    "B": lambda v, key: v["U2"] + normal(key),
-    "C": lambda v, key: jnp.exp(-v["B"]) + normal(key),
-    "D": _decay,
-    "E": lambda v, key: jnp.cos(v["A"]) + v["C"] / 10 + normal(key),
-    "Y": lambda v, key: _wave(v, key) + v["U1"] + jnp.exp(-v["U2"]),
+    "F": ("", None),
+    "A": ("F U1", lambda v, key: jnp.square(v["F"]) + v["U1"] + normal(key)),
+    "B": ("U2", lambda v, key: v["U2"] + normal(key)),
+    "C": ("B", lambda v, key: jnp.exp(-v["B"]) + normal(key)),
+    "D": ("C", _decay),
+    "E": ("A C", lambda v, key: jnp.cos(v["A"]) + v["C"] / 10 + normal(key)),
+    "Y": ("D E U1 U2", lambda v, key: _wave(v, key) + v["U1"] + jnp.exp(-v["U2"])),
+    "U1": ("", None),
+    "U2": ("", None),
 }
 _SECOND: Equations = {
-    "C": lambda v, key: jnp.exp(-v["A"]) / 5 + normal(key),
-    "D": lambda v, key: jnp.cos(v["B"]) + v["C"] / 10 + normal(key),
-    "E": _decay,
-    "Y": _wave,
+    "A": ("", None),
+    "B": ("", None),
+    "C": ("A", lambda v, key: jnp.exp(-v["A"]) / 5 + normal(key)),
+    "D": ("B C", lambda v, key: jnp.cos(v["B"]) + v["C"] / 10 + normal(key)),
+    "E": ("C", _decay),
+    "Y": ("D E", _wave),
 }
-YOUNGEST, OLDEST = 55.0, 75.0  # years
-_PSA: Equations = {
-    "age": lambda v, key: jax.random.uniform(key, minval=YOUNGEST, maxval=OLDEST),
-    "bmi": lambda v, key: 27.0 - 0.01 * v["age"] + 0.7 * normal(key),
-    "A": lambda v, key: sigmoid(-8.0 + 0.10 * v["age"] + 0.03 * v["bmi"]),
-    "S": lambda v, key: sigmoid(-13.0 + 0.10 * v["age"] + 0.20 * v["bmi"]),
-    "cancer": lambda v, key: sigmoid(
-        2.2 - 0.05 * v["age"] + 0.01 * v["bmi"] - 0.04 * v["S"] + 0.02 * v["A"]
-    ),
-    "Y": lambda v, key: (
-        6.8
-        + 0.04 * v["age"]
-        - 0.15 * v["bmi"]
-        + (-0.60 * v["S"] + 0.55 * v["A"])
-        + v["cancer"]
-        + 0.4 * normal(key)
-    ),
-}
-_EPIDEMIC: Equations = {
-    "cost": lambda v, key: (
-        jnp.exp(v["growth"] / 2)
-        + (0.3 * jnp.square(v["distance"]) + 0.1 * jnp.square(v["vaccines"]))
-        + 0.2 * normal(key)
-    ),
-}
-
-
-def toy_graph() -> Problem:
-    """Minimize Y = cos Z - exp(-Z/20) + e; X = e, Z = exp(-X) + e, e from N(0, 1).
-
-    Local minima of do(Z) lie near 3.10, 9.39 and 15.69, the global one at -3.20.
-    """
-    scm = create_scm(
-        ("X", "Z", "Y"),
-        [("X", "Z"), ("Z", "Y")],
-        {"X": create_root_mechanism(), **_TOY},
-        target="Y",
-        ranges={"X": (-5.0, 5.0), "Z": (-5.0, 20.0)},
-    )
-    return make_problem("toy_graph", scm, _toy_mean, {"Z": -3.2003028})
-
-
-def _toy_mean(do: Mapping[str, float]) -> float:
-    if "Z" in do:
-        return float(np.cos(do["Z"]) - np.exp(-do["Z"] / 20))
-    x, weights = point_rule(do["X"]) if "X" in do else gaussian_rule()
-    middle = np.exp(-x)  # of Z, whose noise has these moments
-    values = np.cos(middle) * np.exp(-1 / 2) - np.exp(-middle / 20 + 1 / 800)
-    return float(weights @ values)
-
-
-def two_bumps() -> Problem:
-    """Minimize Y = -2 exp(-(X-1)^2 - (Z-1)^2) - exp(-(X+1)^2 - Z^2) + e; X, Z = e.
-
-    The ranges (-3, 3) are ours. No single variable reaches the deeper bump.
-    """
-    scm = create_scm(
-        ("X", "Z", "Y"),
-        [("X", "Y"), ("Z", "Y")],
-        {"X": create_root_mechanism(), "Z": create_root_mechanism(), **_BUMPS},
-        target="Y",
-        ranges={"X": (-3.0, 3.0), "Z": (-3.0, 3.0)},
-    )
-    pair = {"X": 0.993048, "Z": 0.996524}
-    return make_problem("two_bumps", scm, _bumps_mean, {"Z": 0.7767024}, pair)
-
-
-def _bumps_mean(do: Mapping[str, float]) -> float:
-    deep = 2 * _bump(do.get("X"), 1.0) * _bump(do.get("Z"), 1.0)
-    return -deep - _bump(do.get("X"), -1.0) * _bump(do.get("Z"), 0.0)
-
-
-def _bump(value: float | None, center: float) -> float:
-    """Return exp(-(x - center)^2), or its mean over N(0, 1) if x is not set."""
-    if value is None:
-        return float(np.exp(-(center**2) / 3) / np.sqrt(3))
-    return float(np.exp(-((value - center) ** 2)))
-
-
-DAMP = float(np.exp(-1 / 2))  # E cos(m + e) = DAMP cos m, and the same for sin
-
-
-def complete_graph() -> Problem:
-    """Minimize Y over seven variables with hidden causes U1, U2; B, D, E, F may be set.
-
-    F = e; A = F^2 + U1 + e; B = U2 + e; C = exp(-B) + e; D = exp(-C)/10 + e;
-    E = cos A + C/10 + e; Y = cos D - D/5 + sin E - E/4 + U1 + exp(-U2) + e.
-    """
-    root = create_root_mechanism()
-    scm = create_scm(
-        ("F", "A", "B", "C", "D", "E", "Y", "U1", "U2"),
-        [
-            *(("F", "A"), ("U1", "A"), ("U2", "B"), ("B", "C"), ("C", "D")),
-            *(("A", "E"), ("C", "E"), ("D", "Y"), ("E", "Y"), ("U1", "Y"), ("U2", "Y")),
-        ],
-        {"F": root, "U1": root, "U2": root, **_COMPLETE},
-        target="Y",
-        ranges={"B": (-5.0, 4.0), "D": (-5.0, 5.0), "E": (-6.0, 3.0), "F": (-4.0, 4.0)},
-        hidden=("U1", "U2"),
-    )
-    pair = {"B": -5.0, "D": 3.3429506}
-    return make_problem("complete_graph", scm, _complete_mean, {"B": -5.0}, pair)
-
-
-def synthetic2() -> Problem:
-    """Minimize Y over six variables of which A, D and E may be set.
-
-    A, B = e; C = exp(-A)/5 + e; D = cos B + C/10 + e; E = exp(-C)/10 + e;
-    Y = cos D - D/5 + sin E - E/4 + e.
-    """
-    root = create_root_mechanism()
-    scm = create_scm(
-        ("A", "B", "C", "D", "E", "Y"),
-        [("A", "C"), ("B", "D"), ("C", "D"), ("C", "E"), ("D", "Y"), ("E", "Y")],
-        {"A": root, "B": root, **_SECOND},
-        target="Y",
-        ranges={"A": (-5.0, 5.0), "D": (-1.0, 1.0), "E": (-1.0, 1.0)},
-    )
-    # Just inside the range of A: cos D has a minimum there.
-    best, pair = {"A": -4.9722818}, {"A": -4.9722818, "E": -1.0}
-    return make_problem("synthetic2", scm, _second_mean, best, pair)
 
 
 def _complete_mean(do: Mapping[str, float]) -> float:
-    wave, decay, tenth_wave, tenth = _complete_causes(do.get("B"))
-    first = wave.real - decay / 5
-    if "D" in do:
-        first = float(np.cos(do["D"]) - do["D"] / 5)
-    constant = float(np.exp(1 / 2))  # of exp(-U2); U1 has mean 0
-    if "E" in do:
-        return first + float(np.sin(do["E"]) - do["E"] / 4) + constant
+    # B has variance 2: its own noise and that of U2.
+    wave, decay, tenth_wave, tenth = _moments_of_c(do.get("B"), 2**0.5, 1.0)
     turn, angle = _complete_angle(do.get("F"))
+    first = wave.real - decay / 5
     second = (DAMP * turn * tenth_wave).imag - (angle + tenth) / 4
-    return first + second + constant
+    return _wave_mean(do, first, second) + float(np.exp(1 / 2))  # of exp(-U2)
 
 
 def _second_mean(do: Mapping[str, float]) -> float:
-    wave, decay, tenth_wave, tenth = _second_causes(do.get("A"))
+    wave, decay, tenth_wave, tenth = _moments_of_c(do.get("A"), 1.0, 1 / 5)
+    b, chances = gaussian_rule()
+    turn = complex(chances @ np.exp(1j * np.cos(b)))
+    # E cos B = DAMP for B from N(0, 1).
+    first = (DAMP * turn * tenth_wave).real - (DAMP + tenth) / 5
+    return _wave_mean(do, first, wave.imag - decay / 4)
+
+
+def _wave_mean(do: Mapping[str, float], first: float, second: float) -> float:
+    """Return E[cos D - D/5] + E[sin E - E/4], given both for D and E that are free."""
     if "D" in do:
         first = float(np.cos(do["D"]) - do["D"] / 5)
-    else:
-        b, chances = gaussian_rule()
-        turn = complex(chances @ np.exp(1j * np.cos(b)))
-        # E cos B = DAMP for B from N(0, 1).
-        first = (DAMP * turn * tenth_wave).real - (DAMP + tenth) / 5
     if "E" in do:
-        return first + float(np.sin(do["E"]) - do["E"] / 4)
-    return first + wave.imag - decay / 4
+        second = float(np.sin(do["E"]) - do["E"] / 4)
+    return first + second
 
 
 # The sums over two variables are kept, so that a grid over others costs them once.
 @lru_cache(maxsize=256)
-def _complete_causes(b: float | None) -> tuple[complex, float, complex, float]:
-    # B has variance 2: its own noise and that of U2.
-    nodes, weights = gaussian_rule(2**0.5) if b is None else point_rule(b)
-    return _moments_of_c((np.exp(-nodes), weights))
-
-
-@lru_cache(maxsize=256)
-def _second_causes(a: float | None) -> tuple[complex, float, complex, float]:
-    nodes, weights = gaussian_rule() if a is None else point_rule(a)
-    return _moments_of_c((np.exp(-nodes) / 5, weights))
+def _moments_of_c(
+    cause: float | None, scale: float, factor: float
+) -> tuple[complex, float, complex, float]:
+    """Return E exp(i (exp(-C)/10 + e)), E exp(-C)/10, E exp(i C/10) and E C/10, where
+    C = factor exp(-cause) + e.
+    """
+    nodes, weights = rule(cause, scale)
+    middle = factor * np.exp(-nodes)
+    noise, chances = gaussian_rule()
+    decay = np.exp(-(middle[:, None] + noise[None, :])) / 10
+    wave = complex(DAMP * (weights @ np.exp(1j * decay) @ chances))
+    tenth_wave = complex(np.exp(-1 / 200) * (weights @ np.exp(1j * middle / 10)))
+    mean_decay = float(weights @ np.exp(-middle)) * float(np.exp(1 / 2)) / 10
+    return wave, mean_decay, tenth_wave, float(weights @ middle) / 10
 
 
 @lru_cache(maxsize=256)
 def _complete_angle(f: float | None) -> tuple[complex, float]:
     """Return E exp(i cos A) and E cos A."""
-    nodes, chances = gaussian_rule() if f is None else point_rule(f)
+    nodes, chances = rule(f)
     noise, odds = gaussian_rule(2**0.5)  # of A: its own noise and U1
     angle = np.cos(nodes[:, None] ** 2 + noise[None, :])
     turn = complex(chances @ np.exp(1j * angle) @ odds)
     return turn, float(chances @ angle @ odds)
 
 
-def _moments_of_c(middle: Rule) -> tuple[complex, float, complex, float]:
-    """Return E exp(i (exp(-C)/10 + e)), E exp(-C)/10, E exp(i C/10) and E C/10, where
-    C = middle + e.
-    """
-    nodes, weights = middle
-    noise, chances = gaussian_rule()
-    decay = np.exp(-(nodes[:, None] + noise[None, :])) / 10
-    wave = complex(DAMP * (weights @ np.exp(1j * decay) @ chances))
-    tenth_wave = complex(np.exp(-1 / 200) * (weights @ np.exp(1j * nodes / 10)))
-    mean_decay = float(weights @ np.exp(-nodes)) * float(np.exp(1 / 2)) / 10
-    return wave, mean_decay, tenth_wave, float(weights @ nodes) / 10
-
-
-def psa() -> Problem:
-    """Minimize prostate antigen Y by aspirin A and statin S, each within 0 and 1.
-
-    s is the logistic function, N(m, c) has standard deviation c. age U(55, 75);
-    bmi N(27 - 0.01 age, 0.7); A = s(-8 + 0.10 age + 0.03 bmi);
-    S = s(-13 + 0.10 age + 0.20 bmi);
-    cancer = s(2.2 - 0.05 age + 0.01 bmi - 0.04 S + 0.02 A);
-    Y = N(6.8 + 0.04 age - 0.15 bmi - 0.60 S + 0.55 A + cancer, 0.4).
-    """
-    body = ("age", "bmi")
-    edges = [("age", "bmi"), ("cancer", "Y")]
-    edges += [(cause, effect) for cause in body for effect in ("A", "S")]
-    edges += [(c, effect) for c in (*body, "A", "S") for effect in ("cancer", "Y")]
-    scm = create_scm(
-        ("age", "bmi", "A", "S", "cancer", "Y"),
-        edges,
-        _PSA,
-        target="Y",
-        ranges={"A": (0.0, 1.0), "S": (0.0, 1.0)},
-    )
-    return make_problem("psa", scm, _psa_mean, {"S": 1.0}, {"A": 0.0, "S": 1.0})
+YOUNGEST, OLDEST = 55.0, 75.0  # years
+# Prostate antigen Y by aspirin A and statin S.
+_PSA: Equations = {
+    "age": ("", lambda v, key: jax.random.uniform(key, minval=YOUNGEST, maxval=OLDEST)),
+    "bmi": ("age", lambda v, key: 27.0 - 0.01 * v["age"] + 0.7 * normal(key)),
+    "A": ("age bmi", lambda v, _: sigmoid(-8.0 + 0.10 * v["age"] + 0.03 * v["bmi"])),
+    "S": ("age bmi", lambda v, _: sigmoid(-13.0 + 0.10 * v["age"] + 0.20 * v["bmi"])),
+    "cancer": (
+        "age bmi A S",
+        lambda v, key: sigmoid(
+            2.2 - 0.05 * v["age"] + 0.01 * v["bmi"] - 0.04 * v["S"] + 0.02 * v["A"]
+        ),
+    ),
+    "Y": (
+        "age bmi A S cancer",
+        lambda v, key: (
+            6.8
+            + 0.04 * v["age"]
+            - 0.15 * v["bmi"]
+            + (-0.60 * v["S"] + 0.55 * v["A"])
+            + v["cancer"]
+            + 0.4 * normal(key)
+        ),
+    ),
+}
 
 
 def _psa_mean(do: Mapping[str, float]) -> float:
@@ -288,7 +206,31 @@ def _psa_mean(do: Mapping[str, float]) -> float:
     return float(chances @ y @ odds)
 
 
-# The linear part of the epidemic: cause, effect, coefficient; then noise scales.
+def _problem(
+    name: str,
+    equations: Equations,
+    mean: Callable[[Mapping[str, float]], float],
+    ranges: Mapping[str, tuple[float, float]],
+    best: Mapping[str, float],
+    best_pair: Mapping[str, float] | None = None,
+    *,
+    hidden: tuple[str, ...] = (),
+) -> Problem:
+    """Return the problem to minimize Y of some equations."""
+    root = create_root_mechanism()
+    scm = create_scm(
+        tuple(equations),
+        [(c, n) for n, (causes, _) in equations.items() for c in causes.split()],
+        {n: root if each is None else each for n, (_, each) in equations.items()},
+        target="Y",
+        ranges=ranges,
+        hidden=hidden,
+    )
+    return make_problem(name, scm, mean, best, best_pair)
+
+
+# The equations of the epidemic are ours, made for tests in standardized units; they
+# describe no real one. All but the cost are linear: coefficients, and scales of noise.
 _SPREAD = {
     ("risk", "vaccines"): 0.5,
     ("risk", "distance"): 0.7,
@@ -298,31 +240,33 @@ _SPREAD = {
     ("distance", "growth"): -0.6,
 }
 _SCALES = {"risk": 1.0, "vaccines": 0.5, "distance": 0.5, "growth": 0.3}
-_BASE = {"growth": 0.2}
+
+
+def _cost(v: dict[str, Array], key: PRNGKeyArray) -> Array:
+    squares = 0.3 * jnp.square(v["distance"]) + 0.1 * jnp.square(v["vaccines"])
+    return jnp.exp(v["growth"] / 2) + squares + 0.2 * normal(key)
+
+
+@cache
+def _linear_part() -> tuple[Mapping[str, Any], LinearForm]:
+    """Return the mechanisms of all but the cost, and their numbers."""
+    base = {"growth": 0.2}
+    scm = create_linear_scm(
+        tuple(_SCALES), _SPREAD, intercepts=base, noise_scales=_SCALES
+    )
+    return scm.mechanisms, linear_form(scm)
 
 
 def epidemic_static() -> Problem:
-    """Minimize the cost of an epidemic at one moment, in standardized units.
+    """Minimize the cost of an epidemic at one moment.
 
-    The equations are ours, made for tests; they describe no real epidemic. e is
-    N(0, 1). risk = e; vaccines = 0.5 risk + 0.5 e;
-    distance = 0.7 risk - 0.4 vaccines + 0.5 e;
-    growth = 0.2 + 0.6 risk - 0.5 vaccines - 0.6 distance + 0.3 e;
-    cost = exp(growth / 2) + 0.3 distance^2 + 0.1 vaccines^2 + 0.2 e.
     Vaccines and distance may be set within -2 and 2; either answers the risk when it
     is left alone, so that seeing and doing differ.
     """
-    mechanisms = {}
-    for name, scale in _SCALES.items():
-        weights = {cause: w for (cause, effect), w in _SPREAD.items() if effect == name}
-        mechanisms[name] = create_linear_mechanism(
-            tuple(weights), weights, _BASE.get(name, 0.0), scale
-        )
-    causes = [(name, "cost") for name in ("growth", "distance", "vaccines")]
     scm = create_scm(
         (*_SCALES, "cost"),
-        [*_SPREAD, *causes],
-        mechanisms | _EPIDEMIC,
+        [*_SPREAD, *((name, "cost") for name in ("growth", "distance", "vaccines"))],
+        {**_linear_part()[0], "cost": _cost},
         target="cost",
         ranges={"vaccines": (-2.0, 2.0), "distance": (-2.0, 2.0)},
     )
@@ -331,16 +275,39 @@ def epidemic_static() -> Problem:
 
 
 def _cost_mean(do: Mapping[str, float]) -> float:
-    names = tuple(_SCALES)
-    weight = np.zeros((len(names), len(names)))
-    for (cause, effect), number in _SPREAD.items():
-        weight[names.index(cause), names.index(effect)] = number
-    base = np.array([_BASE.get(name, 0.0) for name in names])
-    form = LinearForm(names, weight, base, np.array(list(_SCALES.values())))
+    form = _linear_part()[1]
     mean, covariance = form.moments(do)
     moments = zip(mean, covariance.diagonal(), strict=True)
-    of = dict(zip(names, moments, strict=True))
+    of = dict(zip(form.names, moments, strict=True))
     square = lambda name: of[name][0] ** 2 + of[name][1]
     growth, variance = of["growth"]
     infections = np.exp(growth / 2 + variance / 8)
     return float(infections + 0.3 * square("distance") + 0.1 * square("vaccines"))
+
+
+_NEAR_END = {"A": -4.9722818}  # of synthetic2: cos D has a minimum inside the range
+_ROWS: dict[str, Any] = {
+    "toy_graph": (_TOY, _toy_mean, {"X": (-5, 5), "Z": (-5, 20)}, {"Z": -3.2003028}),
+    "complete_graph": (
+        *(_COMPLETE, _complete_mean),
+        {"B": (-5, 4), "D": (-5, 5), "E": (-6, 3), "F": (-4, 4)},
+        *({"B": -5.0}, {"B": -5.0, "D": 3.3429506}),
+    ),
+    "psa": (
+        *(_PSA, _psa_mean, {"A": (0, 1), "S": (0, 1)}),
+        *({"S": 1.0}, {"A": 0.0, "S": 1.0}),
+    ),
+    "synthetic2": (
+        *(_SECOND, _second_mean, {"A": (-5, 5), "D": (-1, 1), "E": (-1, 1)}),
+        *(_NEAR_END, {**_NEAR_END, "E": -1.0}),
+    ),
+    "two_bumps": (
+        *(_BUMPS, _bumps_mean, {"X": (-3, 3), "Z": (-3, 3)}),
+        *({"Z": 0.7767024}, {"X": 0.993048, "Z": 0.996524}),
+    ),
+}
+_HIDDEN = {"complete_graph": ("U1", "U2")}
+PROBLEMS: dict[str, Callable[[], Problem]] = {
+    name: partial(_problem, name, *row, hidden=_HIDDEN.get(name, ()))
+    for name, row in _ROWS.items()
+}

@@ -3,9 +3,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from acbo.baselines.exact import ExactImprovement, ExactThompson
 from acbo.baselines.proposers import (
-    ExactImprovement,
-    ExactThompson,
     Greedy,
     Oracle,
     ParentOracle,

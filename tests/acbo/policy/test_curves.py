@@ -1,6 +1,7 @@
 """Oracle: Gaussian processes over rows and candidates, in NumPy (causal_curves)."""
 
 import itertools
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -93,14 +94,13 @@ def test_many_rows_of_a_wave_are_followed():
 MANY = 40_000
 
 
+@partial(jax.jit, static_argnums=2)
 def run_gains(data, line, draws=DRAWS):
-    made = lambda s, x: expected_improvement(fit_curves(s, x), s, x, draws)
-    return np.asarray(jax.jit(made)(data, line))
+    return expected_improvement(fit_curves(data, line), data, line, draws)
 
 
-def drawn():
+def drawn(share, made):
     """Curves at candidates and rows [variable, draw, place], each kind by its share."""
-    share, made = all_curves()
     found = []
     for i in range(D):
         counts = RANDOM.multinomial(MANY, share[i])
@@ -112,8 +112,8 @@ def drawn():
     return np.stack(found)
 
 
-def test_gains_are_over_the_best_experiment_made():
-    curves = drawn()
+def test_gains_are_over_the_best_experiment_made(oracle):
+    curves = drawn(*oracle)
     at_rows = np.where(MADE.T[:, None], curves[:, :, M:], np.inf)
     best = np.minimum(at_rows.min(axis=(0, 2)), 0.0)
     expected = np.maximum(best[None, :, None] - curves[:, :, :M], 0).mean(axis=1)
@@ -128,7 +128,7 @@ def test_to_do_the_same_again_gains_nothing():
     middle = DATA._replace(  # the only row that set variable 2
         place=DATA.place.at[0, 2].set(0.5), line=DATA.line.at[0, 2].set(LINES[2, 2])
     )
-    found = run_gains(middle, single(LINES))
+    found = np.asarray(run_gains(middle, single(LINES)))
     assert found[2, 2] < 1e-5
     assert (np.delete(found[2], 2) > 1e-2).all()
 
@@ -144,6 +144,5 @@ def test_the_order_of_rows_and_variables_changes_nothing():
         made=turn(DATA.made),
     )
     found = run_gains(moved, single(LINES[columns]))
-    np.testing.assert_allclose(
-        found, run_gains(DATA, single(LINES))[columns], atol=2e-3
-    )
+    plain = np.asarray(run_gains(DATA, single(LINES)))
+    np.testing.assert_allclose(found, plain[columns], atol=2e-3)

@@ -82,26 +82,8 @@ def test_frames_bring_their_names():
 
 def test_columns_and_edges():
     assert inputs.find_column("Y", NAMES) == inputs.find_column(np.int64(2), NAMES) == 2
-    pairs = inputs.edge_matrix([("A", "Y"), (1, 0)], NAMES)
-    assert np.argwhere(pairs).tolist() == [[0, 2], [1, 0]]
-    inputs.check_constraints(pairs, ~pairs, NAMES, 1)
-    later = inputs.tier_matrix([["A"], ["Y"]], NAMES)  # B is free
-    assert np.argwhere(later).tolist() == [[2, 0]]
-    assert not inputs.tier_matrix(None, NAMES).any()
-
-
-def test_padding_to_a_power_of_two():
-    table = inputs.check_data(
-        np.random.default_rng(0).standard_normal((33, 2)), None, 0
-    )
-    values, flags, rows, there = inputs.pad_rows(table)
-    assert values.shape == flags.shape == (64, 2)
-    assert (int(rows.sum()), bool(there.all())) == (33, True)
-
-
-def test_probabilities_become_a_posterior():
-    table = inputs.check_data(VALUES, None, "Y", NAMES)
-    found = inputs.make_posterior(table, np.array([0.1, 0.2, 0.3, 0.4]), 2, "some")
-    assert found.parent_set_probs[frozenset("AB")] == pytest.approx(0.4)
-    assert found.metadata["method"] == "some"
-    assert found.metadata["n_rows"] == 6
+    pairs = [("A", "Y"), (1, 0)]
+    wanted, later = inputs.edge_rules(NAMES, pairs, (), ["B", ["Y"]], 1)  # A is free
+    assert np.argwhere(wanted).tolist() == [[0, 2], [1, 0]]
+    assert np.argwhere(later).tolist() == [[2, 1]]
+    assert not np.any(inputs.edge_rules(NAMES, (), (), None, 1))

@@ -1,15 +1,23 @@
-"""Linear models drawn from the exact posterior, and their expected outcomes.
+"""Proposers on linear models drawn from the exact posterior.
 
 An order is drawn from the sums over orders, parents given their predecessors, then
 weights and noise of each regression: no chain, every draw is independent and exact.
+The models ignore that other variables may be clipped to their ranges; the values
+proposed are within them. A linear outcome is best at an end of a range, and so is its
+expected improvement, which is convex in the value: only ends are tried.
 """
+
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from acbo.baselines.proposers import best_end, highest, value_grid
+from acbo.environment import Action, ProblemSpec
 from acbo.graphs import parent_set_members
+from acbo.history import History
 from acbo.posterior.dag_sums import set_masks, sum_orders, sum_parent_sets
 from acbo.posterior.scores import (
     ScorePrior,
@@ -20,6 +28,7 @@ from acbo.posterior.scores import (
     regression_matrix,
 )
 from acbo.types import Index
+from jaxrig.keys import batch_keys
 
 
 class SampledModel(eqx.Module):
@@ -28,17 +37,9 @@ class SampledModel(eqx.Module):
     x_j = intercept[j] + sum_i weight[i, j] x_i + noise_scale[j] N(0, 1).
     """
 
-    adjacency: Bool[Array, "*batch d d"]
     weight: Float[Array, "*batch d d"]
     intercept: Float[Array, "*batch d"]
     noise_scale: Float[Array, "*batch d"]
-
-
-class TargetLines(eqx.Module):
-    """E[target | do(X_i = v)] = intercept[i] + slope[i] v for every variable i."""
-
-    intercept: Float[Array, "*batch d"]
-    slope: Float[Array, "*batch d"]
 
 
 def _sample_parents(
@@ -127,26 +128,24 @@ def sample_model(
     weight = weights.T * (scale[None, :] / scale[:, None])
     weight = jnp.where(var_mask[:, None] & var_mask[None, :], weight, 0)
     intercept = mean + scale * base - jnp.matmul(mean, weight, precision="highest")
-    return SampledModel(
-        weight != 0,
-        weight,
-        jnp.where(var_mask, intercept, 0),
-        jnp.where(var_mask, scale * noise, 0),
-    )
+    there = lambda x: jnp.where(var_mask, x, 0)
+    return SampledModel(weight, there(intercept), there(scale * noise))
 
 
-def expected_target(model: SampledModel, target: Index) -> TargetLines:
-    """Return E[target | do(X_i = v)] of a model, for each variable i, in closed form.
+def expected_target(
+    model: SampledModel, target: Index
+) -> tuple[Float[Array, " d"], Float[Array, " d"]]:
+    """Return intercept and slope of E[target | do(X_i = v)] in v for each variable i.
 
     Setting a variable moves the target by its total effect times the distance from the
     variable's own mean.
     """
     d = model.intercept.shape[0]
     start = (jnp.arange(d) == target).astype(model.weight.dtype)
+    apply = lambda a, b: jnp.matmul(a, b, precision="highest")
 
     def spread(_: Index, found: tuple[Array, Array]) -> tuple[Array, Array]:
         effect, mean = found
-        apply = lambda a, b: jnp.matmul(a, b, precision="highest")
         return (
             start + apply(model.weight, effect),
             model.intercept + apply(mean, model.weight),
@@ -154,4 +153,49 @@ def expected_target(model: SampledModel, target: Index) -> TargetLines:
 
     # A path has fewer than d edges, so d rounds are exact.
     effect, mean = jax.lax.fori_loop(0, d, spread, (start, model.intercept))
-    return TargetLines(mean[target] - effect * mean, effect)
+    return mean[target] - effect * mean, effect
+
+
+class ExactThompson(eqx.Module):
+    """Thompson sampling: draw one model from the posterior, do what is best in it."""
+
+    max_parents: int = eqx.field(static=True, default=3)
+
+    def propose(
+        self, key: PRNGKeyArray, history: History, spec: ProblemSpec, truth: Any
+    ) -> Action:
+        """Return the next intervention."""
+        given = *history.rows, spec.mask
+        model = sample_model(key, *given, max_parents=self.max_parents)
+        return best_end(*expected_target(model, spec.target), spec)
+
+
+class ExactImprovement(eqx.Module):
+    """Expected improvement over models drawn from the posterior.
+
+    Improvement counts from the best mean outcome among the interventions already made,
+    or among all ends of ranges where none was made.
+    """
+
+    models: int = eqx.field(static=True, default=32)
+    max_parents: int = eqx.field(static=True, default=3)
+
+    def propose(
+        self, key: PRNGKeyArray, history: History, spec: ProblemSpec, truth: Any
+    ) -> Action:
+        """Return the next intervention."""
+        given = *history.rows, spec.mask
+        draw = lambda k: sample_model(k, *given, max_parents=self.max_parents)
+        models = jax.vmap(draw)(batch_keys(key, self.models))
+        lines = jax.vmap(lambda model: expected_target(model, spec.target))(models)
+        at = lambda line, x: spec.sign * (line[0][..., None] + line[1][..., None] * x)
+        ends = value_grid(spec, 2)
+        outcome = at(lines, ends[None])
+        mean = jnp.where(spec.allowed[:, None], outcome.mean(0), jnp.inf)
+        tried = at([each.mean(0) for each in lines], history.values.T)
+        set_there = history.intervened & history.row_mask[:, None] & spec.allowed[None]
+        made = jnp.where(set_there.T, tried, jnp.inf).min()
+        best = jnp.where(jnp.isfinite(made), made, mean.min())
+        gain = jnp.maximum(best - outcome, 0.0).mean(0)
+        # Where no draw improves, the best mean decides.
+        return highest(gain - 1e-6 * outcome.mean(0), ends, spec)
