@@ -26,7 +26,7 @@ jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 # Programs need not know the lines that made them, deep below those of pytest.
 jax.config.update("jax_traceback_in_locations_limit", 0)
 
-# To make an array of a NumPy array, JAX since 0.9 compiles and runs a program for each
+# To make an array of a NumPy array, JAX 0.10 compiles and runs a program for each
 # shape. The same by copying takes a hundredth of the time.
 if stage := getattr(core, "stage_p", None):
     copy = lambda x: jax.device_put(x.copy() if isinstance(x, np.ndarray) else x)
