@@ -188,7 +188,7 @@ def test_arrays_without_a_common_axis_are_refused():
         batching.map_chunked(lambda x: x, chunk_size=2.5)  # pyright: ignore
     with pytest.raises(ValueError, match="chunk_size is 0"):
         batching.map_chunked(lambda x: x, chunk_size=0)
-    with pytest.raises(ValueError, match="max_batch_size=0"):
+    with pytest.raises(ValueError, match="max_batch_size is 0"):
         batching.largest_batch(double, ITEM, budget_bytes=1, max_batch_size=0)
 
 
