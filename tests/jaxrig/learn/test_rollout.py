@@ -52,9 +52,8 @@ ENVIRONMENT, POLICY = Counter(), Linear(jnp.asarray(0.5))
 
 def naive(key, count, steps):
     """The same keys, one environment and one step at a time, in Python."""
-    reset, step, sample = map(
-        eqx.filter_jit, (ENVIRONMENT.reset, ENVIRONMENT.step, POLICY.sample)
-    )
+    reset, step = eqx.filter_jit(ENVIRONMENT.reset), eqx.filter_jit(ENVIRONMENT.step)
+    sample = eqx.filter_jit(POLICY.sample)
     start = batch_keys(named_key(key, "start"), count)
     rows = []
     for b in range(count):
