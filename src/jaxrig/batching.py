@@ -301,8 +301,7 @@ def largest_batch(
     Two small compilations give bytes per item, which give an estimate; XLA's analysis
     of the function compiled at that size confirms or corrects it. Nothing is run.
     """
-    if max_batch_size < 1:
-        raise ValueError(f"max_batch_size={max_batch_size} must be at least 1")
+    whole()(max_batch_size, "max_batch_size")
     tried: dict[int, CompiledMemory] = {}
 
     def need(size: int) -> int:

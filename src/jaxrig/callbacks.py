@@ -17,6 +17,7 @@ import jax
 import numpy as np
 
 from jaxrig.dtypes import is_key
+from jaxrig.settings import whole, wrong
 
 
 @runtime_checkable
@@ -40,14 +41,11 @@ class SlowCalls:
     """
 
     def __init__(self, max_mean_ms: float = 10.0, every: int = 10, window: int = 5):
-        if not (max_mean_ms >= 0 and every >= 1 and window >= 1):
-            raise ValueError(
-                f"max_mean_ms={max_mean_ms}, every={every}, window={window}: "
-                "need >= 0, >= 1 and >= 1"
-            )
+        if not max_mean_ms >= 0:
+            raise wrong("max_mean_ms", max_mean_ms, "milliseconds from 0")
         self._limit = max_mean_ms / 1e3
-        self._every = every
-        self._recent: deque[float] = deque(maxlen=window)
+        self._every = whole()(every, "every")
+        self._recent: deque[float] = deque(maxlen=whole()(window, "window"))
         self._skipped = 0
 
     def admit(self) -> bool:

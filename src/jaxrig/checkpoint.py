@@ -27,7 +27,7 @@ from jaxrig.file_format import (
     write_container,
 )
 from jaxrig.machine import package_versions
-from jaxrig.settings import nearest
+from jaxrig.settings import nearest, whole
 from jaxrig.sharding import gather, is_main, wait_for_all
 
 SCHEMA = "jaxrig.checkpoint"
@@ -304,10 +304,8 @@ class CheckpointManager:
     """
 
     def __init__(self, folder: str | os.PathLike[str], keep: int = 3):
-        if keep < 1:
-            raise ValueError(f"keep={keep} must be at least 1")
         self.folder = Path(folder)
-        self.keep = keep
+        self.keep = whole()(keep, "keep")
 
     def save(
         self,
@@ -320,8 +318,7 @@ class CheckpointManager:
 
         On several hosts every process calls this; it returns when the file is whole.
         """
-        if step < 0:
-            raise ValueError(f"step={step} must not be negative")
+        whole(at_least=0)(step, "step")
         if is_main() and self.folder.exists():
             remove_leftovers(self.folder)
         path = self.path(step)

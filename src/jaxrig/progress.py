@@ -152,27 +152,27 @@ def scan_with_progress(
         return jax.lax.scan(body, init, xs, length)
     tell = _teller(meter, label, length)
     block = max(1, length // UPDATES_PER_SCAN)
-    blocks = length // block
+    blocks, rest = divmod(length, block)
 
     # A scan of scans: asking at every step whether to report would make an
     # accelerator wait for the host at every step.
     def run_block(carry: Carry, block_and_xs: tuple[jax.Array, Any]):
         index, part = block_and_xs
         carry, ys = jax.lax.scan(body, carry, part, block)
-        return tell(carry, (index + 1) * block), ys
+        return tell(carry, rest + (index + 1) * block), ys
 
-    head = jax.tree.map(
-        lambda x: x[: blocks * block].reshape(blocks, block, *x.shape[1:]), xs
-    )
-    carry, ys = jax.lax.scan(run_block, init, (jnp.arange(blocks), head), blocks)
+    # What is left over goes first and unreported. At the end its report would wait for
+    # nothing: XLA drops barriers, and the call came before those of the blocks.
+    carry, first = init, None
+    if rest:
+        head = jax.tree.map(lambda x: x[:rest], xs)
+        carry, first = jax.lax.scan(body, carry, head, rest)
+    whole = jax.tree.map(lambda x: x[rest:].reshape(blocks, block, *x.shape[1:]), xs)
+    carry, ys = jax.lax.scan(run_block, carry, (jnp.arange(blocks), whole), blocks)
     ys = jax.tree.map(lambda y: y.reshape(blocks * block, *y.shape[2:]), ys)
-    rest = length - blocks * block
-    if rest == 0:
-        return carry, ys
-    tail = jax.tree.map(lambda x: x[blocks * block :], xs)
-    carry, more = jax.lax.scan(body, carry, tail, rest)
-    carry = tell(carry, jnp.asarray(length))
-    return carry, jax.tree.map(lambda a, b: jnp.concatenate([a, b]), ys, more)
+    if rest:
+        ys = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), first, ys)
+    return carry, ys
 
 
 def _teller(

@@ -26,7 +26,7 @@ from jaxrig.file_format import (
     is_array,
     write_container,
 )
-from jaxrig.settings import nearest
+from jaxrig.settings import maybe, nearest, whole, wrong
 
 SCHEMA = "jaxrig.blob"
 MAX_NAME = 150  # bytes; file systems allow 255, suffix and temporaries included
@@ -51,12 +51,8 @@ class BlobStore:
         compression_level: int = 6,
         suffix: str = ".blob.gz",
     ):
-        if not 0 <= compression_level <= 9:
-            raise ValueError(
-                f"compression_level={compression_level}, it goes from 0 to 9"
-            )
         self.folder = Path(folder)
-        self.compression_level = compression_level
+        self.compression_level = whole(0, 9)(compression_level, "compression_level")
         self.suffix = suffix
         self.folder.mkdir(parents=True, exist_ok=True)
         remove_leftovers(self.folder)
@@ -167,12 +163,8 @@ class ByteCache:
         max_items: int | None = None,
         store: BlobStore | None = None,
     ):
-        if max_bytes < 0:
-            raise ValueError(f"max_bytes={max_bytes} is negative")
-        if max_items is not None and max_items < 1:
-            raise ValueError(f"max_items={max_items} must be at least 1, or None")
-        self._max_bytes = max_bytes
-        self._max_items = sys.maxsize if max_items is None else max_items
+        self._max_bytes = whole(0)(max_bytes, "max_bytes")
+        self._max_items = maybe(whole())(max_items, "max_items") or sys.maxsize
         self._store = store
         self._lock = threading.RLock()
         self._items: OrderedDict[str, Any] = OrderedDict()
@@ -262,7 +254,7 @@ class LazyLoader(Generic[T]):
         clock: Callable[[], float] = time.monotonic,
     ):
         if not max_idle_time >= 0:
-            raise ValueError(f"max_idle_time={max_idle_time}: seconds, at least 0")
+            raise wrong("max_idle_time", max_idle_time, "seconds from 0")
         self._loader_func = loader_func
         self._cleanup_func = cleanup_func
         self._max_idle_time = max_idle_time

@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from jaxrig.compile_cache import record_compilations
+from jaxrig.settings import whole
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,8 @@ def compare(
     Every second round runs in reverse order. Calls made before timing: one that
     compiles, then `warmup` more.
     """
-    if repeats < 1 or warmup < 0:
-        raise ValueError(f"repeats={repeats}, warmup={warmup}: need >= 1 and >= 0")
+    whole()(repeats, "repeats")
+    whole(at_least=0)(warmup, "warmup")
     compile_seconds = {}
     for name, function in functions.items():
         with record_compilations() as log:

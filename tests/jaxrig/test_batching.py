@@ -4,8 +4,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from jaxrig import batching
 from jaxrig.compile_guard import compile_once
@@ -20,33 +18,34 @@ def walk(item, scale):
     return {"sum": jnp.cumsum(x * scale) + noise, "max": x.max()}
 
 
-def make_items(count):
-    keys = jax.random.split(jax.random.key(1), count)
-    return {"x": jnp.arange(count * 3.0).reshape(count, 3) / 7, "key": keys}
+SCALE = np.float32(1.5)
 
 
-def loop(items, scale):
-    def row(i):
-        return jax.jit(walk)(jax.tree.map(lambda x: x[i], items), scale)
+@pytest.fixture(scope="module")
+def looped():
+    """Return ten items on the device, and the function of each."""
+    keys = jax.random.split(jax.random.key(1), 10)
+    x = np.arange(30, dtype=np.float32).reshape(10, 3) / np.float32(7)
+    single = jax.jit(walk)
+    rows = [single({"x": x[i], "key": keys[i]}, SCALE) for i in range(10)]
+    items = {"x": jax.device_put(x), "key": keys}
+    return items, jax.tree.map(lambda *r: np.stack(r), *rows)
 
-    rows = [row(i) for i in range(batching.axis_length(items))]
-    return jax.tree.map(lambda *r: np.stack(r), *rows)
 
-
-@pytest.mark.parametrize("chunk_size", [1, 2, 3, 10, 64])
-def test_every_chunk_size_gives_the_loop_with_one_compilation(chunk_size):
-    items, scale = make_items(10), jnp.asarray(1.5)
+@pytest.mark.parametrize("chunk_size", [1, 3, 10, 64])
+def test_every_chunk_size_gives_the_loop_with_one_compilation(chunk_size, looped):
+    items, expected = looped
     mapped = batching.map_chunked(walk, chunk_size=chunk_size)
-    mapped(items, scale)
-    result = mapped(items, scale)
+    mapped(items, SCALE)
+    result = mapped(items, SCALE)
     assert mapped.trace_count == 1
-    jax.tree.map(np.testing.assert_array_equal, result, loop(items, scale))
+    jax.tree.map(np.testing.assert_array_equal, result, expected)
 
 
-@pytest.mark.parametrize("together", [2, 9])
-def test_chunks_that_run_together_come_in_order(together):
-    squares = batching.map_chunked(lambda x: x**2, chunk_size=3, together=together)
-    np.testing.assert_array_equal(squares(jnp.arange(20)), np.arange(20) ** 2)
+def test_chunks_that_run_together_come_in_order():
+    for together in (2, 9):
+        squares = batching.map_chunked(lambda x: x**2, chunk_size=3, together=together)
+        np.testing.assert_array_equal(squares(np.arange(20)), np.arange(20) ** 2)
     with pytest.raises(ValueError, match="together is 0"):
         batching.map_chunked(lambda x: x, chunk_size=3, together=0)
 
@@ -66,9 +65,9 @@ def test_another_length_of_axis_does_not_compile_again():
 
 def test_an_empty_axis_gives_empty_results_of_the_right_shape():
     mapped = batching.map_chunked(lambda x, mode: (x.sum(), x), chunk_size=4)
-    result = mapped(jnp.zeros((0, 5)), "a static word")
+    result = mapped(np.zeros((0, 5), np.float32), "a static word")
     assert [r.shape for r in result] == [(0,), (0, 5)]
-    mapped(jnp.zeros((7, 5)), "a static word")  # and spoils nothing
+    mapped(np.zeros((7, 5), np.float32), "a static word")  # and spoils nothing
     assert mapped.trace_count == 1
     host = batching.map_chunked(lambda x: x, chunk_size=4, to_host=True)(
         np.zeros((0, 5))
@@ -100,7 +99,7 @@ class Progress(Meter):
 
 def test_progress_counts_items():
     meter = Progress()
-    batching.map_chunked(lambda x: x, chunk_size=4, meter=meter)(jnp.arange(10))
+    batching.map_chunked(lambda x: x, chunk_size=4, meter=meter)(np.arange(10))
     assert meter.shown == [4, 8, 10]
 
 
@@ -131,7 +130,7 @@ def test_out_of_memory_halves_and_completes(error, monkeypatch, caplog):
     mapped = batching.map_chunked(
         lambda x: x + 1, chunk_size=16, meter=meter, label="rows"
     )
-    np.testing.assert_array_equal(mapped(jnp.arange(20)), np.arange(20) + 1)
+    np.testing.assert_array_equal(mapped(np.arange(20)), np.arange(20) + 1)
     assert mapped.chunk_size == 2
     assert mapped.trace_count == 4  # 16, 8, 4, 2
     assert meter.shown == list(range(2, 21, 2))
@@ -149,7 +148,7 @@ def test_out_of_memory_midway_keeps_what_is_done(monkeypatch):
         return real(tree)
 
     monkeypatch.setattr(batching.jax, "block_until_ready", block)
-    result = batching.map_chunked(lambda x: x * 3, chunk_size=4)(jnp.arange(14))
+    result = batching.map_chunked(lambda x: x * 3, chunk_size=4)(np.arange(14))
     np.testing.assert_array_equal(result, np.arange(14) * 3)
     assert runs == [4, 4, 4, 2, 2, 2]
 
@@ -157,13 +156,13 @@ def test_out_of_memory_midway_keeps_what_is_done(monkeypatch):
 def test_the_smallest_chunk_that_does_not_fit_is_an_error(monkeypatch):
     exhausted(0, OUT_OF_MEMORY[0], monkeypatch)
     with pytest.raises(MemoryError, match="items: one item needs too much"):
-        batching.map_chunked(lambda x: x, chunk_size=8)(jnp.arange(10))
+        batching.map_chunked(lambda x: x, chunk_size=8)(np.arange(10))
 
 
 def test_other_errors_are_not_retried(monkeypatch):
     exhausted(0, jax.errors.JaxRuntimeError("INTERNAL: broken"), monkeypatch)
     with pytest.raises(jax.errors.JaxRuntimeError, match="broken"):
-        batching.map_chunked(lambda x: x, chunk_size=8)(jnp.arange(10))
+        batching.map_chunked(lambda x: x, chunk_size=8)(np.arange(10))
     assert not batching.is_out_of_memory(ValueError("shape"))
 
 
@@ -174,23 +173,22 @@ def test_a_real_out_of_memory_error_is_recognized():
     assert batching.is_out_of_memory(caught.value)
 
 
-@settings(max_examples=20)
-@given(st.integers(1, 5), st.integers(0, 9))
+@pytest.mark.parametrize(("count", "length"), [(1, 9), (5, 6), (4, 4), (3, 0)])
 def test_pad_axis_repeats_the_last_item(count, length):
     rows = np.arange(count * 2).reshape(count, 2)
-    padded = batching.pad_axis({"a": rows, "b": jnp.asarray(rows)}, length)
+    padded = batching.pad_axis({"a": rows, "b": jax.device_put(rows)}, length)
     expected = np.stack([rows[min(i, count - 1)] for i in range(max(count, length))])
     jax.tree.map(lambda x: np.testing.assert_array_equal(x, expected), padded)
 
 
 def test_arrays_without_a_common_axis_are_refused():
     with pytest.raises(ValueError, match=r"\(2,\), \(3,\).*no common first axis"):
-        batching.axis_length([jnp.ones(2), jnp.ones(3)])
+        batching.axis_length([np.ones(2), np.ones(3)])
     with pytest.raises(ValueError, match=r"chunk_size is 2\.5: give a whole number"):
         batching.map_chunked(lambda x: x, chunk_size=2.5)  # pyright: ignore
     with pytest.raises(ValueError, match="chunk_size is 0"):
         batching.map_chunked(lambda x: x, chunk_size=0)
-    with pytest.raises(ValueError, match="max_batch_size=0"):
+    with pytest.raises(ValueError, match="max_batch_size is 0"):
         batching.largest_batch(double, ITEM, budget_bytes=1, max_batch_size=0)
 
 
@@ -201,7 +199,7 @@ def double(batch):
     return batch * 2  # 1000 bytes in, 1000 bytes out for each item
 
 
-@pytest.mark.parametrize("budget", [2_000, 2_001, 77_777, 2_000_000, 123_456_789])
+@pytest.mark.parametrize("budget", [2_000, 77_777, 123_456_789])
 def test_the_batch_that_exactly_fits_is_found(budget):
     plan = batching.largest_batch(double, ITEM, budget_bytes=budget)
     assert plan.batch_size == budget // 2_000
@@ -210,7 +208,7 @@ def test_the_batch_that_exactly_fits_is_found(budget):
 
 
 def test_a_program_with_a_constant_part_and_temporaries():
-    table = jnp.ones((250, 64))
+    table = np.ones((250, 64), np.float32)
 
     def run(batch, table):
         return jnp.tanh(batch @ table).sum(axis=1)

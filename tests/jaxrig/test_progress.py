@@ -34,9 +34,9 @@ def body(carry, x):
     return carry * 0.9 + x, carry
 
 
-@pytest.mark.parametrize("length", [1, 7, 100, 1050])
+@pytest.mark.parametrize("length", [1, 7, 1060])  # of which blocks leave 10 steps
 def test_scan_gives_the_same_result_and_reports_to_the_end(length):
-    meter, xs = Recorder(), jnp.arange(float(length))
+    meter, xs = Recorder(), np.arange(length, dtype=np.float32)
     run = jax.jit(lambda xs: scan_with_progress(body, 0.0, xs, meter=meter, label="s"))
     result = run(xs)
     jax.effects_barrier()
@@ -63,7 +63,7 @@ def test_a_compiled_scan_reports_on_every_run():
 def test_silent_leaves_nothing_in_the_program():
     def program(meter):
         run = lambda xs: scan_with_progress(body, 0.0, xs, meter=meter)
-        return compiled_text(run, jnp.ones(9))
+        return compiled_text(run, np.ones(9, np.float32))
 
     assert "custom-call" in program(Recorder())
     assert "custom-call" not in program(Meter())
@@ -90,7 +90,7 @@ def test_a_broken_meter_does_not_break_the_scan(caplog):
 
     with caplog.at_level("CRITICAL", logger="jaxrig.callbacks"):
         run = jax.jit(lambda xs: scan_with_progress(body, 0.0, xs, meter=Broken()))
-        carry, _ = run(jnp.ones(3))
+        carry, _ = run(np.ones(3, np.float32))
         jax.effects_barrier()
     assert float(carry) == pytest.approx(2.71)
 
@@ -127,7 +127,7 @@ def test_rich_meter_draws_and_leaves_the_cursor_as_it_was(monkeypatch):
     assert shown.rindex("\x1b[?25h") > shown.rindex("\x1b[?25l")
 
 
-@pytest.mark.parametrize(("xs", "length"), [(jnp.ones(10), 5), (None, None)])
+@pytest.mark.parametrize(("xs", "length"), [(np.ones(10), 5), (None, None)])
 def test_a_scan_needs_one_length(xs, length):
     with pytest.raises(ValueError, match="the same length"):
         scan_with_progress(body, 0.0, xs, length, meter=Recorder())

@@ -68,7 +68,7 @@ def test_one_call_gives_its_result_and_the_seconds_apart():
 
 
 def test_bad_counts_are_refused():
-    with pytest.raises(ValueError, match="repeats=0"):
+    with pytest.raises(ValueError, match="repeats is 0"):
         measure(lambda: 1, repeats=0)
 
 

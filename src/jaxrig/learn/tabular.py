@@ -69,9 +69,8 @@ class TabularPolicy(eqx.Module):
 
 def uniform_policy(problem: TabularProblem) -> TabularPolicy:
     """Return a policy that knows nothing."""
-    return TabularPolicy(
-        jnp.zeros_like(problem.reward), jnp.zeros_like(problem.reward[:, 0])
-    )
+    logits = np.zeros(problem.reward.shape, np.float32)
+    return TabularPolicy(jax.device_put(logits), jax.device_put(logits[:, 0]))
 
 
 def corridor(length: int = 6, lure: float = 0.1, slip: float = 0.0) -> TabularProblem:
@@ -98,13 +97,8 @@ def corridor(length: int = 6, lure: float = 0.1, slip: float = 0.0) -> TabularPr
     transition[left_end, :, left_end] = transition[right_end, :, right_end] = 1.0
     terminal = np.arange(length + 2) >= length
     start = np.where(terminal, 0.0, 1.0 / length).astype(np.float32)
-    return TabularProblem(
-        jnp.asarray(transition),
-        jnp.asarray(reward),
-        jnp.asarray(terminal),
-        jnp.asarray(start),
-        max_steps=4 * length,
-    )
+    tables = map(jax.device_put, (transition, reward, terminal, start))
+    return TabularProblem(*tables, max_steps=4 * length)
 
 
 def optimal_values(problem: TabularProblem, discount: float) -> np.ndarray:

@@ -16,6 +16,7 @@ from jaxtyping import PyTree
 from jaxrig.atomic import atomic_write
 from jaxrig.checkpoint import CheckpointManager
 from jaxrig.progress import Meter
+from jaxrig.settings import whole, wrong
 from jaxrig.sharding import wait_for_all
 
 logger = logging.getLogger(__name__)
@@ -172,10 +173,9 @@ def train(
     covers what this call ran. A loss that is not finite ends the run, and the state
     that led to it is not saved.
     """
-    if save_every < 1:
-        raise ValueError(f"save_every={save_every} must be at least 1")
-    if not save_seconds >= 0:
-        raise ValueError(f"save_seconds={save_seconds} must not be negative")
+    whole()(save_every, "save_every")
+    if not save_seconds >= 0:  # infinite: by count alone
+        raise wrong("save_seconds", save_seconds, "seconds from 0")
     meter = meter or Meter()
     known = {} if config is None else {k: repr(v) for k, v in vars(config).items()}
     saver = _Saver(manager, save_every, save_seconds, {"config": known})

@@ -26,26 +26,28 @@ from jaxrig.learn.grpo import (
 from jaxrig.learn.rollout import Choice, Evaluation, Step
 
 single_update = eqx.filter_jit(grpo_update)
+advantages = jax.jit(grpo_advantages, static_argnames="scale")
+COEFFICIENTS = ("clip", "entropy_coeff", "kl_coeff")
+terms_of = jax.jit(grpo_terms, static_argnames=COEFFICIENTS)
 
 
 def test_advantages_by_hand():
-    rewards = jnp.asarray([[1.0, 2.0, 3.0, 6.0], [100.0, 100.0, 100.0, 100.0]])
+    rewards = np.asarray([[1, 2, 3, 6], [100, 100, 100, 100]], np.float32)
     # First group: mean 3, population variance (4 + 1 + 0 + 9) / 4 = 3.5.
     expected = np.asarray([-2, -1, 0, 3]) / np.sqrt(3.5)
-    found = grpo_advantages(rewards)
+    found = np.asarray(advantages(rewards))
     np.testing.assert_allclose(found[0], expected, rtol=1e-6)
     np.testing.assert_array_equal(found[1], 0.0)
-    np.testing.assert_array_equal(
-        grpo_advantages(rewards, scale=False)[0], [-2, -1, 0, 3]
-    )
+    unscaled = np.asarray(advantages(rewards, scale=False))
+    np.testing.assert_array_equal(unscaled[0], [-2, -1, 0, 3])
 
 
 def test_another_state_in_the_batch_does_not_change_a_group():
     rng = np.random.default_rng(1)
-    one = jnp.asarray(rng.normal(size=(1, 8)), jnp.float32)
-    other = jnp.asarray(rng.normal(size=(3, 8)) * 1e3 + 1e4, jnp.float32)
-    both = grpo_advantages(jnp.concatenate([one, other]))
-    np.testing.assert_array_equal(both[:1], grpo_advantages(one))
+    one = rng.normal(size=(1, 8)).astype(np.float32)
+    other = (rng.normal(size=(3, 8)) * 1e3 + 1e4).astype(np.float32)
+    both = np.asarray(advantages(np.concatenate([one, other])))
+    np.testing.assert_array_equal(both[:1], advantages(one))
 
 
 def test_loss_by_hand():
@@ -54,8 +56,8 @@ def test_loss_by_hand():
     ratio, advantage = np.asarray([1.5, 0.5, 1.0]), np.asarray([1.0, -1.0, 2.0])
     old = np.log([0.2, 0.4, 0.3])
     given = (old + np.log(ratio), old, advantage, np.asarray([0.5, 0.7, 0.9]))
-    arrays = [jnp.asarray(x, jnp.float32) for x in given]
-    found = grpo_terms(*arrays, clip=0.2, entropy_coeff=0.1, kl_coeff=2.0)
+    arrays = [np.asarray(x, np.float32) for x in given]
+    found = terms_of(*arrays, clip=0.2, entropy_coeff=0.1, kl_coeff=2.0)
     kl = -(np.log(1.5) + np.log(0.5)) / 3
     np.testing.assert_allclose(found["policy_loss"], -(1.2 - 0.8 + 2.0) / 3, rtol=1e-5)
     np.testing.assert_allclose(found["entropy_loss"], -0.07, rtol=1e-5)
@@ -65,18 +67,17 @@ def test_loss_by_hand():
     np.testing.assert_allclose(found["total_loss"], total, rtol=1e-5)
     # Wider: 1.5 counts as 1.4; 0.5 counts as 0.6, since its advantage is negative.
     wide = -(1.4 - 0.6 + 2.0) / 3 - 0.01 * 0.7
-    loss = grpo_loss(*arrays, clip=0.4)
+    loss = jax.jit(grpo_loss, static_argnames="clip")(*arrays, clip=0.4)
     np.testing.assert_allclose(loss, wide, rtol=1e-5)
 
 
 def test_small_drift_costs_nothing():
-    one = jnp.ones(4)
-    drift = lambda by: grpo_terms(-one, -one + by, one, one, kl_coeff=5.0)["kl_penalty"]
+    one = np.ones(4, np.float32)
+    drift = lambda by: terms_of(-one, np.float32(by) - one, one, one, kl_coeff=5.0)[
+        "kl_penalty"
+    ]
     assert float(drift(0.009)) == 0.0
     assert float(drift(0.02)) > 0.0
-
-
-masked_loss = jax.jit(functools.partial(grpo_terms, kl_coeff=0.5))
 
 
 @settings(max_examples=30)
@@ -99,7 +100,8 @@ def test_masked_loss_equals_a_loop_over_what_counts(seed):
         - 0.01 * np.mean(entropies)
         + 0.5 * max(0.0, np.mean(drifts) - 0.01)
     )
-    found = masked_loss(new, old, advantage, entropy, counts=counts)["total_loss"]
+    found = terms_of(new, old, advantage, entropy, counts=counts, kl_coeff=0.5)
+    found = found["total_loss"]
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
@@ -112,13 +114,9 @@ def bandit(states=4, arms=5, seed=0):
     reward = np.concatenate([reward, np.zeros((1, arms), np.float32)])
     transition = np.zeros((states + 1, arms, states + 1), np.float32)
     transition[..., states] = 1.0
-    return tabular.TabularProblem(
-        jnp.asarray(transition),
-        jnp.asarray(reward),
-        jnp.arange(states + 1) == states,
-        jnp.asarray([1 / states] * states + [0.0]),
-        max_steps=1,
-    )
+    start = np.asarray([1 / states] * states + [0.0], np.float32)
+    tables = (transition, reward, np.arange(states + 1) == states, start)
+    return tabular.TabularProblem(*map(jax.device_put, tables), max_steps=1)
 
 
 @functools.cache

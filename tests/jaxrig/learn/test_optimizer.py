@@ -26,15 +26,19 @@ class Model(eqx.Module):
     activation: object = jnp.tanh
 
 
+MODEL = Model(jnp.asarray([3.0, -4.0], jnp.float32), jnp.asarray(7, jnp.int32))
+OPTIMIZER = make_optimizer(0.1, max_grad_norm=1.0)
+improved = eqx.filter_jit(improve)
+standardized = jax.jit(standardize, static_argnames=("axis", "scale"))
+
+
 def loss(model):
     return (model.weight**2).sum(), "extra"
 
 
 def test_first_step_norm_and_what_is_left_alone():
-    model = Model(jnp.asarray([3.0, -4.0]), jnp.asarray(7))
-    optimizer = make_optimizer(0.1, max_grad_norm=1.0)
-    memory = start_optimizer(optimizer, model)
-    after, _, extras, norm = improve(optimizer, loss, model, memory)
+    memory = start_optimizer(OPTIMIZER, MODEL)
+    after, _, extras, norm = improved(OPTIMIZER, loss, MODEL, memory)
     np.testing.assert_allclose(after.weight, [2.9, -3.9], rtol=1e-5)
     np.testing.assert_allclose(norm, 10.0, rtol=1e-6)  # before clipping: |(6, -8)|
     assert extras == "extra"
@@ -43,17 +47,20 @@ def test_first_step_norm_and_what_is_left_alone():
 
 
 def test_descending_over_batches_equals_one_improvement_after_another():
-    model = Model(jnp.asarray([3.0, -4.0]), jnp.asarray(7))
-    optimizer = make_optimizer(0.1, max_grad_norm=1.0)
-    memory = start_optimizer(optimizer, model)
+    memory = start_optimizer(OPTIMIZER, MODEL)
     of_batch = lambda model, shift: (((model.weight - shift) ** 2).sum(), shift)
-    shifts = jnp.asarray([0.0, 1.0, 2.0])
-    found, _, extras, norms = descend(optimizer, of_batch, model, memory, shifts, 3)
-    expected, loop_norms = model, []
-    for shift in shifts:
-        expected, memory, _, norm = improve(
-            optimizer, lambda m, s=shift: of_batch(m, s), expected, memory
+    shifts = np.asarray([0, 1, 2], np.float32)
+    found, _, extras, norms = eqx.filter_jit(descend)(
+        OPTIMIZER, of_batch, MODEL, memory, shifts, 3
+    )
+    step = eqx.filter_jit(
+        lambda model, memory, shift: improve(
+            OPTIMIZER, lambda m: of_batch(m, shift), model, memory
         )
+    )
+    expected, loop_norms = MODEL, []
+    for shift in shifts:
+        expected, memory, _, norm = step(expected, memory, shift)
         loop_norms.append(norm)
     np.testing.assert_allclose(found.weight, expected.weight, rtol=1e-6)
     np.testing.assert_allclose(norms, loop_norms, rtol=1e-6)
@@ -62,9 +69,9 @@ def test_descending_over_batches_equals_one_improvement_after_another():
 
 
 def test_coarse_parameters_are_refused():
-    model = Model(jnp.ones(2, jnp.bfloat16), jnp.asarray(7))
+    model = Model(jnp.ones(2, jnp.bfloat16), MODEL.steps)
     with pytest.raises(ValueError, match=r"policy\.weight is bfloat16.*float32"):
-        start_optimizer(make_optimizer(0.1, 1.0), model)
+        start_optimizer(OPTIMIZER, model)
 
 
 @given(arrays(np.float32, (3, 5), elements=st.floats(-100, 100, width=32)))
@@ -74,15 +81,15 @@ def test_standardized_values_equal_the_definition_in_float64(values):
         spread = exact.std(axis=axis, keepdims=True)
         if (spread > 1e-2).all():
             centered = exact - exact.mean(axis=axis, keepdims=True)
-            found = standardize(jnp.asarray(values), axis=axis)
+            found = standardized(values, axis=axis)
             np.testing.assert_allclose(found, centered / spread, atol=2e-3)
-            unscaled = standardize(jnp.asarray(values), axis=axis, scale=False)
+            unscaled = standardized(values, axis=axis, scale=False)
             np.testing.assert_allclose(unscaled, centered, atol=1e-3)
 
 
 @given(st.floats(-1e6, 1e6, width=32), st.sampled_from([2, 3, 64]))
 def test_equal_values_give_exactly_zero(value, size):
-    found = standardize(jnp.full((2, size), value, jnp.float32))
+    found = standardized(np.full((2, size), value, np.float32))
     np.testing.assert_array_equal(found, 0.0)
 
 
@@ -103,24 +110,18 @@ def naive_advantages(reward, value, next_value, done, discount, decay):
 
 
 def test_advantages_equal_the_definition():
+    estimate = jax.jit(lambda *given: advantages(*given, discount=0.9, trace_decay=0.8))
     rng = np.random.default_rng(0)
     for _ in range(20):
         reward, value, next_value = rng.normal(size=(3, 11, 4)).astype(np.float32)
         done = rng.random((11, 4)) < 0.3
-        found = advantages(
-            jnp.asarray(reward),
-            jnp.asarray(value),
-            jnp.asarray(next_value),
-            jnp.asarray(done),
-            discount=0.9,
-            trace_decay=0.8,
-        )
+        found = estimate(reward, value, next_value, done)
         expected = naive_advantages(reward, value, next_value, done, 0.9, 0.8)
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_gains_end_where_the_ratio_is_clipped():
-    ratio = jnp.asarray([0.5, 1.0, 1.5, 0.5, 1.5])
-    advantage = jnp.asarray([1.0, 1.0, 1.0, -1.0, -1.0])
-    found = clipped_surrogate(ratio, advantage, 0.2)
+    ratio = np.asarray([0.5, 1.0, 1.5, 0.5, 1.5], np.float32)
+    advantage = np.asarray([1, 1, 1, -1, -1], np.float32)
+    found = jax.jit(clipped_surrogate)(ratio, advantage, 0.2)
     np.testing.assert_allclose(found, [0.5, 1.0, 1.2, -0.8, -1.5], rtol=1e-6)

@@ -11,17 +11,19 @@ from jaxrig.testing import assert_trees_close
 
 
 def test_loss_equals_hand_computed_values():
+    floats = lambda *values: jnp.asarray(values, jnp.float32)
     policy = tabular.TabularPolicy(
-        jnp.log(jnp.asarray([[0.2, 0.8], [0.5, 0.5]])), jnp.asarray([1.0, -1.0])
+        jnp.asarray(np.log([[0.2, 0.8], [0.5, 0.5]]), jnp.float32), floats(1, -1)
     )
     batch = ppo._Batch(
-        observation=jnp.asarray([0, 1, 0]),
-        action=jnp.asarray([1, 0, 0]),
-        log_prob=jnp.log(jnp.asarray([0.5, 0.5, 0.2 / 0.9])),
-        advantage=jnp.asarray([1.0, 2.0, 3.0]),
-        target=jnp.asarray([0.5, -1.0, 2.0]),
+        observation=jnp.asarray([0, 1, 0], jnp.int32),
+        action=jnp.asarray([1, 0, 0], jnp.int32),
+        log_prob=floats(*np.log([0.5, 0.5, 0.2 / 0.9])),
+        advantage=floats(1, 2, 3),
+        target=floats(0.5, -1, 2),
     )
-    loss, parts = ppo.ppo_loss(policy, batch, ppo.PPOConfig(clip_ratio=0.2))
+    config = ppo.PPOConfig(clip_ratio=0.2)
+    loss, parts = jax.jit(ppo.ppo_loss, static_argnums=2)(policy, batch, config)
     scaled = np.asarray([-1, 0, 1]) / np.sqrt(2 / 3)  # of advantages 1, 2, 3
     ratio = np.asarray([1.6, 1.0, 0.9])
     clipped = np.asarray([1.2, 1.0, 0.9])

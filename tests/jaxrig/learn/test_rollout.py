@@ -52,10 +52,12 @@ ENVIRONMENT, POLICY = Counter(), Linear(jnp.asarray(0.5))
 
 def naive(key, count, steps):
     """The same keys, one environment and one step at a time, in Python."""
+    reset, step = eqx.filter_jit(ENVIRONMENT.reset), eqx.filter_jit(ENVIRONMENT.step)
+    sample = eqx.filter_jit(POLICY.sample)
     start = batch_keys(named_key(key, "start"), count)
     rows = []
     for b in range(count):
-        state, observation = ENVIRONMENT.reset(start[b])
+        state, observation = reset(start[b])
         total, row = 0.0, []
         for t in range(steps):
             step_key = jax.random.fold_in(named_key(key, "run"), t)
@@ -63,8 +65,8 @@ def naive(key, count, steps):
                 n: batch_keys(named_key(step_key, n), count)[b]
                 for n in ("act", "step", "reset")
             }
-            choice = POLICY.sample(keys["act"], observation)
-            after = ENVIRONMENT.step(keys["step"], state, choice.action)
+            choice = sample(keys["act"], observation)
+            after = step(keys["step"], state, choice.action)
             total += float(after.reward)
             done = bool(after.terminated | after.truncated)
             next_value = 0.0 if after.terminated else 0.5 * float(after.observation)
@@ -74,7 +76,7 @@ def naive(key, count, steps):
             state, observation = after.state, after.observation
             if done:
                 total = 0.0
-                state, observation = ENVIRONMENT.reset(keys["reset"])
+                state, observation = reset(keys["reset"])
         rows.append(row)
     return np.asarray(rows, np.float32).transpose(1, 0, 2)
 

@@ -173,9 +173,9 @@ def test_another_runs_metrics_are_not_overwritten(update, start, tmp_path):
 
 
 def test_what_cannot_work_is_refused(update, start, tmp_path):
-    with pytest.raises(ValueError, match="save_every=0"):
+    with pytest.raises(ValueError, match="save_every is 0"):
         train(update, start, 2, save_every=0)
-    with pytest.raises(ValueError, match="save_seconds=-1"):
+    with pytest.raises(ValueError, match="save_seconds is -1"):
         train(update, start, 2, save_seconds=-1)
     manager = CheckpointManager(tmp_path)
     train(update, start, 3, manager=manager)
