@@ -8,9 +8,7 @@ from pathlib import Path
 
 import hypothesis
 import jax
-import numpy as np
 import pytest
-from jax._src import core
 
 from jaxrig.memory import host_memory
 
@@ -25,12 +23,6 @@ jax.config.update("jax_compilation_cache_dir", str(CACHE))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 # Programs need not know the lines that made them, deep below those of pytest.
 jax.config.update("jax_traceback_in_locations_limit", 0)
-
-# To make an array of a NumPy array, JAX 0.10 compiles and runs a program for each
-# shape. The same by copying takes a hundredth of the time.
-if stage := getattr(core, "stage_p", None):
-    copy = lambda x: jax.device_put(x.copy() if isinstance(x, np.ndarray) else x)
-    stage.def_impl(lambda x: x if isinstance(x, jax.Array) else copy(x))
 
 # The same examples every time, and no deadline: compiling takes what it takes.
 hypothesis.settings.register_profile("jaxrig", derandomize=True, deadline=None)
