@@ -15,7 +15,7 @@ from jaxarc.cli.tasks import DatasetOption, PathOption, table_of
 from jaxarc.cli.train import RunOption, UpdatesOption
 from jaxarc.draw.terminal import grid_panel, print_task
 from jaxarc.tasks import parsers
-from jaxarc.tasks.sources import dataset_kind, is_dataset
+from jaxarc.tasks.sources import dataset_kind, split_of
 from jaxrig.atomic import write_file
 from jaxrig.console import OutOption, check_writable, make_console, say
 
@@ -31,6 +31,12 @@ ATTEMPTS = 2
 # (docs/baselines.md).
 GUESS = 0.8
 
+TargetArgument = Annotated[
+    str, typer.Argument(help="Id of a task, or a data set such as Mini or AGI1-eval.")
+]
+PlayOption = Annotated[
+    bool, typer.Option("--play", help="Also draw and submit the answers step by step.")
+]
 CheckpointOption = Annotated[
     Path | None,
     typer.Option(
@@ -55,7 +61,8 @@ IdsOption = Annotated[
 
 def solve(
     target: Annotated[
-        str, typer.Argument(help="Id of a task, or a data set such as Mini.")
+        str,
+        typer.Argument(help="Id of a task, or a data set such as Mini or AGI1-eval."),
     ],
     dataset: DatasetOption = "AGI1",
     path: PathOption = "",
@@ -65,10 +72,7 @@ def solve(
     answer: Annotated[
         bool, typer.Option("--answer", help="Also show the true outputs.")
     ] = False,
-    play: Annotated[
-        bool,
-        typer.Option("--play", help="Also draw and submit the answers step by step."),
-    ] = False,
+    play: PlayOption = False,
     out: OutOption = None,
 ) -> None:
     """Predict the outputs of tests from the demonstrations, with two attempts.
@@ -86,10 +90,12 @@ def solve(
     from jaxrig.progress import make_meter
 
     console = make_console()
-    name = target if is_dataset(target) else dataset
-    mini = dataset_kind(name) == "Mini"
-    networks = load_solver(checkpoint, "Mini" if mini else "AGI1")
-    parser, ids = _select(target, name, path, networks.config)
+    whole = split_of(target)
+    name, split = whole or (dataset, "all")
+    trained = "Mini" if dataset_kind(name) == "Mini" else "AGI1"
+    networks = load_solver(checkpoint, trained)
+    parser = parsers.open_dataset(name, path, split)
+    ids = _select(parser, target if whole is None else "", networks.config)
     tasks = parser.buffer(ids)
     answers = predict_all(networks, tasks, votes, jax.random.key(seed), make_meter())
     rows = [
@@ -97,7 +103,7 @@ def solve(
         for task_id, tests in zip(ids, answers, strict=True)
         for nth, ranked in enumerate(tests)
     ]
-    if target == name:
+    if whole:
         _print_counts(console, rows, len(parser.tasks.ids) - len(ids))
     else:
         console.print(Text(f"{target} ({dataset})", "bold"))
@@ -204,23 +210,22 @@ def _fitting(parser: parsers.TaskParser, height: int, width: int) -> list[str]:
 
 
 def _select(
-    target: str, name: str, path: str, config: "NetworkConfig"
-) -> tuple[parsers.TaskParser, list[str]]:
-    """Return a data set and the ids of its tasks to solve."""
-    parser = parsers.open_dataset(name, path)
+    parser: parsers.TaskParser, target: str, config: "NetworkConfig"
+) -> list[str]:
+    """Return the ids of the tasks to solve: all that fit, or the target."""
     ids = _fitting(parser, config.height, config.width)
-    whole = target == name
-    if not whole:
+    if target:
         parser.get_raw_task(target)  # or say which ids there are
-    if not ids or not (whole or target in ids):
-        what = f"every task of {name}" if whole else f"task {target} of {name}"
+    if not ids or (target and target not in ids):
+        name = parser.config.dataset_name
+        what = f"task {target} of {name}" if target else f"every task of {name}"
         raise ValueError(
             f"{what} has a grid of more than {config.height} x {config.width} cells, "
             "which is all that this solver reads: train one for larger grids with "
             f"`jaxrig arc train-solver {name} --side N`, best on a GPU, and pass its "
             "solver.ckpt as --checkpoint"
         )
-    return parser, ids if whole else [target]
+    return [target] if target else ids
 
 
 def _describe(

@@ -90,6 +90,18 @@ def is_dataset(name: str) -> bool:
     return _plain(name) in _KINDS
 
 
+def split_of(name: str) -> tuple[str, str] | None:
+    """Return the data set and the split that a name means; None if it means neither.
+
+    >>> split_of("AGI1-eval"), split_of("arc-agi-1"), split_of("00d62c1b")
+    (('AGI1', 'eval'), ('arc-agi-1', 'all'), None)
+    """
+    if is_dataset(name):
+        return name, "all"
+    dataset, _, split = name.rpartition("-")
+    return (dataset, split) if is_dataset(dataset) and split in SPLITS else None
+
+
 def _plain(name: str) -> str:
     return re.sub(r"[\s_+-]", "", name).lower()
 

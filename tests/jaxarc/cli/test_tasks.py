@@ -196,3 +196,18 @@ def test_a_task_beyond_the_solver_says_what_to_do():
         "that this solver reads: train one for larger grids with `jaxrig arc "
         "train-solver AGI1 --side N`"
     )
+
+
+def test_a_split_is_solved_by_its_name(tmp_path, monkeypatch):
+    """Every task of the split that the solver can read, without asking its networks."""
+    asked = []
+
+    def predict(networks, tasks, votes, key, meter):
+        asked.append(len(tasks.num_train_pairs))
+        return [[()] * int(n) for n in tasks.num_test_pairs]
+
+    monkeypatch.setattr("jaxarc.learning.solver.predict_all", predict)
+    for split, count in (("AGI1-train", 220), ("AGI1-eval", 114)):
+        out = tmp_path / f"{split}.json"
+        done = CliRunner().invoke(app, ["solve", split, "--out", str(out)])
+        assert asked.pop() == count, done.exception
