@@ -479,6 +479,6 @@ LOOPS_ON_DEVICE = {
     "xla_gpu_graph_min_graph_size": 1,
 }
 _advance_searching, _advance_shared_searching = (
-    compile_once(inspect.unwrap(entry), compiler_options=LOOPS_ON_DEVICE)
+    CompiledOnce(inspect.unwrap(entry), 1, (), LOOPS_ON_DEVICE)
     for entry in (_advance, _advance_shared)
 )
