@@ -5,13 +5,15 @@ its name and returns the value to store, or raises an error with the value, the 
 and the name. Unknown names are answered with the nearest known one.
 """
 
+import contextlib
 import dataclasses
 import difflib
 import functools
 import math
+import operator
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Annotated, Any, ClassVar, TypeVar, get_type_hints
 
 MOST_LISTED = 50  # names; of more, such as the tasks of a data set, one is offered
@@ -128,11 +130,15 @@ def whole(at_least: int = 1, up_to: float = math.inf) -> Reader:
     end = "" if up_to == math.inf else f" to {up_to}"
 
     def read(value: Any, name: str) -> int:
-        # Python's booleans are integers; as a count they are a mistake.
-        plain = isinstance(value, Integral) and not isinstance(value, bool)
-        if not plain or not at_least <= int(value) <= up_to:
+        # Python's booleans are integers; as a count they are a mistake. Arrays of one
+        # integer, such as the step of a training state, have an index as well.
+        found = None
+        if not isinstance(value, bool):
+            with contextlib.suppress(TypeError):
+                found = operator.index(value)
+        if found is None or not at_least <= found <= up_to:
             raise wrong(name, value, f"a whole number from {at_least}{end}")
-        return int(value)
+        return found
 
     return read
 

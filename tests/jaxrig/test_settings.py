@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -49,6 +50,9 @@ def test_what_is_wrong_is_named_with_its_section(given, error, message):
         (settings.text, "a", "a"),
         (settings.flag, False, False),
         (settings.whole(0), 0, 0),
+        (settings.whole(), np.int64(3), 3),
+        (settings.whole(), np.asarray(3), 3),
+        (settings.whole(), jnp.asarray(3), 3),
         (settings.number(0), 2, 2.0),
         (settings.number(up_to=1), 1, 1.0),
         (settings.one_of("a", "b"), "b", "b"),
@@ -69,6 +73,8 @@ def test_what_is_right_is_converted(read, given, expected):
         (settings.whole(), 0, "a whole number from 1"),
         (settings.whole(), True, "a whole number"),
         (settings.whole(), 1.0, "a whole number"),
+        (settings.whole(), np.arange(2), "a whole number"),
+        (settings.whole(), np.asarray(True), "a whole number"),
         (settings.number(0), 0.0, "a number above 0"),
         (settings.number(0, 1), 2.0, "above 0 up to 1"),
         (settings.number(), float("nan"), "a number"),

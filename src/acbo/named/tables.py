@@ -226,6 +226,7 @@ def _numbers(column: Any, name: str) -> Float[np.ndarray, " n"]:
     return numbers
 
 
+_SOFT = re.compile(r"^\s*soft\s*:\s*", re.I)
 # What stands for nothing in a cell of targets.
 NOTHING = (
     *("", "none", "no", "nothing", "-", "control", "baseline", "natural", "0"),
@@ -242,7 +243,7 @@ def read_targets(cell: Any, names: Sequence[str], what: str) -> dict[str, bool]:
         if word not in names and str(word).casefold() in NOTHING:
             continue
         bare = re.sub(r"^do\s*\((.*)\)$", r"\1", str(word))
-        marked = None if bare in names else re.match(r"\s*soft\s*:\s*", bare, re.I)
+        marked = None if bare in names else _SOFT.match(bare)
         bare = bare[marked.end() :] if marked else bare
         if bare not in names:
             bare = bare.split("=")[0].strip()
@@ -269,7 +270,8 @@ def _split_targets(cell: Any, names: Sequence[str]) -> list[Any]:
         return [cell]
     words = []
     for part in map(str.strip, re.split("[,;]", cell)):  # what we write ourselves
-        words += [part] if part in names else re.split(r"[+&|]|\band\b", part)
+        whole = part in names or _SOFT.sub("", part) in names
+        words += [part] if whole else re.split(r"[+&|]|\band\b", part)
     return [word.strip() for word in words if word.strip()]
 
 

@@ -131,9 +131,9 @@ def exact_edge_posterior(
     The arguments are those of `exact_parent_posterior`.
     """
     table = check_data(values, intervened, None, names)
-    d = len(table.names)
+    chances, d = _solve(table, max_parents, **options), len(table.names)
     held = [parent_set_membership(d, max_parents, j) for j in range(d)]
-    return np.einsum("jk,jki->ij", _solve(table, max_parents, **options), held)
+    return np.einsum("jk,jki->ij", chances, held)
 
 
 def _solve(

@@ -119,10 +119,7 @@ def encode_names(
     number of sets to pad to.
     """
     place = {name: i for i, name in enumerate(variable_order)}
-    if target_variable not in place:
-        raise ValueError(
-            f"target {target_variable!r} is not one of {list(variable_order)}"
-        )
+    index = np.asarray(_find_target(target_variable, variable_order), np.int32)
     membership, mask = np.zeros((room, columns), bool), np.zeros(room, bool)
     seen: set[frozenset[str]] = set()
     for row, members in enumerate(parent_sets):
@@ -141,11 +138,16 @@ def encode_names(
                     f"a parent set names {name!r}, not one of {list(place)}"
                 )
             membership[row, place[name]] = True
-    index = np.asarray(place[target_variable], np.int32)
     found = np.arange(columns) < len(variable_order), index, membership, mask
     for array in found:
         array.setflags(write=False)
     return found
+
+
+def _find_target(target: str, names: Sequence[str]) -> int:
+    if target not in names:
+        raise ValueError(f"target {target!r} is not one of {list(names)}")
+    return list(names).index(target)
 
 
 def _as_tensors(observational_data: Any) -> np.ndarray:
@@ -220,7 +222,7 @@ def encode_named(
     probs, accuracies = (np.asarray(each, np.float32) for each in labels)
     every = zip(variable_orders, target_variables, parent_sets, strict=True)
     for i, (order, target, sets) in enumerate(every):
-        rows = np.flatnonzero(data[i, :, list(order).index(target), TARGET] > FLAG)
+        rows = np.flatnonzero(data[i, :, _find_target(target, order), TARGET] > FLAG)
         # Empty sets after the first one are padding.
         kept = (one for k, one in enumerate(sets) if one or one not in sets[:k])
         names = Names(tuple(order), target, tuple(kept))

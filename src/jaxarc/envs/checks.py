@@ -216,6 +216,7 @@ def checked_start(
     refused; where it is traced, the first row and pair are taken.
     """
     row = find_rows(tasks, row)
+    found = _indices(row, names[0], count), _indices(pair, names[1], count)
     if not is_traced((row, tasks.pairs)) and row is not None:
         many = tasks.pairs.shape[0] if is_stack(tasks) else 1
         _refuse(names[0], row, many, "tasks")
@@ -227,7 +228,7 @@ def checked_start(
         elif counts.ndim:
             counts = counts[np.asarray(row)]
         _refuse(names[1], pair, counts, ("demonstration pairs", "test pairs")[mode])
-    return _indices(row, names[0], count), _indices(pair, names[1], count)
+    return found
 
 
 def _refuse(name: str, index: Any, count: Any, what: str) -> None:

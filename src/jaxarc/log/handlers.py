@@ -176,6 +176,8 @@ class FileHandler(Handler):
     def step(self, log: Log) -> None:
         """Write a line for every `log_frequency`-th step."""
         rules = self._rules
+        if log["step_num"] % rules.log_frequency:
+            return
         record = {}
         if rules.log_operations:
             name = get_operation_name(log["operation"])
@@ -187,7 +189,7 @@ class FileHandler(Handler):
             cells = np.argwhere(detect_changed_cells(*grids)).tolist()
             changed = [[*cell, *grids[:, *cell].tolist()] for cell in cells]
             record["changed_cells"] = changed
-        if record and log["step_num"] % rules.log_frequency == 0:
+        if record:
             place = {name: log[name] for name in ("episode_num", "step_num")}
             self._write("DEBUG", "step", place | record)
 

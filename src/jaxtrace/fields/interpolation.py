@@ -7,7 +7,7 @@ and gives them back in the order of the nodes.
 import math
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -193,6 +193,11 @@ class Scheme:
     build: Callable[[Values, Clock], Any]
     pack: Callable[[Values], Any] = _stored
     unpack: Callable[[Array], Float[Array, "slices nodes 3"]] = lambda stored: stored
+    chosen_by: tuple[Any, ...] = ()  # the arguments of `choose_scheme`
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Functions within functions cannot be pickled: the scheme is chosen again.
+        return choose_scheme, self.chosen_by
 
     def replace(self, field: Any, values: Values) -> Any:
         """Return the field with other values."""
@@ -294,6 +299,13 @@ def choose_scheme(
     By itself a grid comes first (where there are cells, if they fill it), then cells,
     then Delaunay's simplices of the points.
     """
+    given = points, elements, choice, outside, cache
+    return replace(_choose(*given), chosen_by=given)
+
+
+def _choose(
+    points: Any, elements: Elements | None, choice: str, outside: str | None, cache: Any
+) -> Scheme:
     check_choice("spatial_interpolation", choice, CHOICES)
     if isinstance(points, CurvilinearGrid):
         if choice != "auto" or outside not in (None, "clamp"):

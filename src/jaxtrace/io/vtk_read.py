@@ -236,7 +236,8 @@ def _open(path: Path) -> Any:
             getattr(reader, f"ReadAll{kind}On")()
         if _ends_in_number(path):
             reader.ReadFromInputStringOn()
-            reader.SetInputString(path.read_text() + "\n")
+            # Every byte is a character of Latin-1, so that no title is refused.
+            reader.SetInputString(path.read_text(encoding="latin-1") + "\n")
     else:
         _check_whole(path)
         parallel = f"P{_XML[PIECE_OF[suffix]]}" if suffix in PIECE_OF else ""

@@ -15,7 +15,7 @@ from jax.core import Tracer as Traced
 from jaxtyping import Array, Float
 
 from jaxrig.compile_guard import TRACING_ERRORS
-from jaxtrace.fields.analytic import number
+from jaxtrace.fields.analytic import FunctionField, number
 from jaxtrace.fields.base import AbstractField, Field
 from jaxtrace.fields.variables import Variable
 from jaxtrace.integrators import Tableau, stability_limit
@@ -302,11 +302,12 @@ def as_diffusivity(value: Any) -> Any:
         )
     if isinstance(value, Field):
         return _Varying(value.frozen)
-    for method in ("sample_at_positions", "sample", "__call__"):
-        if hasattr(value, method):
-            return _Varying(
-                _traceable(value if method == "__call__" else getattr(value, method))
-            )
+    if hasattr(value, "sample_at_positions"):  # which is told the time, default or not
+        return _Varying(FunctionField(_traceable(value.sample_at_positions)))
+    if hasattr(value, "sample"):
+        return _Varying(_traceable(value.sample))
+    if callable(value):
+        return _Varying(_traceable(value))
     if isinstance(value, jax.Array):
         return jnp.broadcast_to(value, (3,))
     try:

@@ -32,6 +32,16 @@ def test_every_way_to_write_targets_means_the_same(cells):
     assert table.intervened.tolist() == expected
 
 
+def test_names_with_words_between_read_back_softly_too():
+    cells = ["soft:N+P", "a and b; N+P", "soft:a and b"]
+    given = pd.DataFrame({"N+P": [1.0, 2, 3], "a and b": [0.0, 2, 5]})
+    table = tables.frame_to_table(given.assign(intervention_targets=cells))
+    assert table.soft.tolist() == [[True, False], [False, False], [False, True]]
+    back = tables.frame_to_table(tables.table_to_frame(table))
+    np.testing.assert_array_equal(back.soft, table.soft)
+    np.testing.assert_array_equal(back.intervened, table.intervened)
+
+
 def test_without_the_column_all_rows_are_observational():
     table = tables.frame_to_table(frame(), names=["z", "y"])
     assert table.names == ("z", "y")

@@ -186,6 +186,9 @@ def test_the_sizes_that_can_be_done():
         exact.check_structure_prior(prior, most)
         with pytest.raises(ValueError, match="too many"):
             exact.check_structure_prior(prior, most + 1)
+    # Of so many columns the sets alone would not fit into memory.
+    with pytest.raises(ValueError, match="1000 variables are too many"):
+        exact.exact_edge_posterior(np.random.default_rng(0).random((3, 1000)))
     with pytest.raises(
         ValueError, match=r"'uniform' is not known; .* There are: dag, order"
     ):

@@ -10,6 +10,7 @@ from acbo.training.examples import (
     TrainingBatchJAX,
     convert_to_jax_batch,
     encode_batch,
+    encode_named,
     encode_names,
     set_bucket,
 )
@@ -83,8 +84,9 @@ def test_wrong_batches_are_refused(changes, message):
         "expert_probs": np.ones((1, 4)),
         "expert_accuracies": [0.5],
     }
-    with pytest.raises(ValueError, match=message):
-        encode_batch(**{**given, **changes})
+    for encode in (encode_batch, lambda **given: encode_named(*given.values())):
+        with pytest.raises(ValueError, match=message):
+            encode(**{**given, **changes})
 
 
 def test_sizes_mix_in_one_bucket():

@@ -99,6 +99,10 @@ def test_a_choice_for_each_of_many(stack):
     assert (rows.tolist(), pairs.tolist()) == ([1, 0], [0, 0])
     with pytest.raises(ValueError, match=r"rows has shape \(3,\).*each of the 2 keys"):
         checks.checked_start(stack, 0, [1, 0, 1], None, names, 2)
+    with pytest.raises(ValueError, match=r"pairs has shape \(3,\).*each of the 2 keys"):
+        checks.checked_start(stack, 0, [1, 0], [0, 0, 0], names, 2)
+    with pytest.raises(TypeError, match="pairs is 'a': it must be a whole number"):
+        checks.checked_start(stack, 0, None, "a", names)
 
 
 def test_traced_choices_pass(stack):

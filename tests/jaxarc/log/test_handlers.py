@@ -348,3 +348,9 @@ def test_without_the_extra_it_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "wandb", None)
     with pytest.raises(ImportError, match=r'pip install -e "\.\[wandb\]"'):
         handler()
+
+
+def test_steps_between_those_written_cost_nothing(tmp_path):
+    config = log_config(tmp_path, logging=EVERYTHING | {"log_frequency": 2})
+    handler = FileHandler(config, RunFolder(config.storage, clock), clock)
+    handler.step({"step_num": 1})  # its grids are not asked for

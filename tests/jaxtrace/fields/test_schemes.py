@@ -1,5 +1,7 @@
 """Which scheme nodes get, and that values go in and come out unchanged."""
 
+import pickle
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 
 from jaxtrace.fields.clock import make_clock
 from jaxtrace.fields.interpolation import choose_scheme, fills, find_tensor_grid
+from jaxtrace.fields.time_series import TimeSeriesField
 from jaxtrace.fields.topology import Elements
 from trace_meshes import SIX, TWO, lattice, plane_lattice, quadratic, split
 from trace_series import cloud, grid_points, growing, linear, places, tetra_mesh
@@ -250,3 +253,12 @@ def test_cells_over_several_boxes_or_of_higher_order_do_not_count():
     assert not fills(found, {"hexahedron": wide[:, [0, 4, 5, 1, 3, 7, 6, 2]]})
     assert not fills(found, {"quadratic_tetra": np.zeros((1, 10), int)})
     assert not fills(found, {"triangle": cells[:, :3]})
+
+
+@pytest.mark.parametrize("cells", [None, np.array([[0, 1, 2, 3]])])
+def test_a_field_survives_pickling(cells: np.ndarray | None):
+    points = np.random.default_rng(0).random((6, 3)).astype(np.float32)
+    field = TimeSeriesField(points[None], [0.0], points, connectivity=cells)
+    back = pickle.loads(pickle.dumps(field))
+    assert back.interpolation_scheme == field.interpolation_scheme
+    np.testing.assert_array_equal(back.data, field.data)

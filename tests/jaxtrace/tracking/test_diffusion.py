@@ -169,6 +169,13 @@ def test_a_diffusivity_may_change_in_time():
         return t + 0 * positions[:, 0]
 
     np.testing.assert_allclose(coefficients(growing, cloud(2), 2.0)[0], 2.0, rtol=1e-6)
+
+    class Foreign:
+        def sample_at_positions(self, positions, t=0.0):
+            return t + 0 * positions
+
+    foreign = coefficients(Foreign(), cloud(2), 2.0)[0]
+    np.testing.assert_allclose(foreign, 2.0, rtol=1e-6)
     slices = grid_of(lambda p, t: t + 0 * p, [np.zeros(1)] * 3, [0.0, 4.0])
     np.testing.assert_allclose(coefficients(slices, cloud(2), 2.0)[0], 2.0, rtol=1e-6)
 
