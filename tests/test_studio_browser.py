@@ -200,11 +200,11 @@ def test_a_table_gives_a_suggestion_and_takes_its_outcome(page, studio, folder):
     page.evaluate("document.querySelectorAll('.halves select')[1].value = 'raise'")
     page.click("#start")
     words = "document.querySelector('#suggestion').textContent"
-    page.until(f"{words}.startsWith('To raise yield, set dose (mg) to')", 60)
+    page.until(f"{words}.startsWith('To raise yield, set dose (mg) to')")
     for name, value in (("yield", 31.5), ("heat", 21)):
         page.evaluate(f"document.querySelector('form [name={name}]').value = {value}")
     page.click("#tell")
-    page.until("document.querySelectorAll('.history li').length === 1", 60)
+    page.until("document.querySelectorAll('.history li').length === 1")
     picture(page, "cause-desktop")
     rows = (folder / "campaigns/lab-1/rows.csv").read_text().splitlines()
     assert len(rows) == 32
