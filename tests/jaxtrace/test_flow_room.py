@@ -97,11 +97,27 @@ def test_seeds_follow_what_was_drawn():
     assert np.ptp(everywhere[:, 0]) > 1.5
     for wrong, words in (
         ([], "no seeds"),
+        ([{"kind": "polygon", "points": [[0, 0], [1, 1]]}], "2 corners"),
+        ([{"kind": "polygon", "points": [[0, 0], [1, 1], [1]]}], "two finite numbers"),
+        ([{"kind": "polygon", "points": [[0, 0], [1, 0], [2, 0]]}], "no area"),
         ([{"kind": "ring"}], "not a kind"),
         ([{"kind": "line", "from": [0], "to": [1, 1]}], "two finite numbers"),
     ):
         with pytest.raises(ValueError, match=words):
             seed_positions(wrong, 10, domain)
+
+
+def test_seeds_fill_a_polygon_evenly():
+    """An L of three equal squares: a third of the seeds in each, none in its notch."""
+    corners = [[0, 0], [0.8, 0], [0.8, 0.4], [0.4, 0.4], [0.4, 0.8], [0, 0.8]]
+    shape = {"kind": "polygon", "points": corners}
+    found = seed_positions([shape], 3000, box_bounds([0, 2, 0, 1]))
+    assert found.shape == (3000, 3)
+    right, upper = (found[:, :2] > 0.4).T
+    assert found[:, :2].max() <= 0.8
+    assert not (right & upper).any()
+    for part in (right, upper, ~(right | upper)):
+        assert part.mean() == pytest.approx(1 / 3, abs=0.03)  # 3.5 deviations
 
 
 def test_frames_hide_what_is_gone_and_wrap_what_is_periodic():
