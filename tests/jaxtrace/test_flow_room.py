@@ -1,5 +1,6 @@
 """The flow room of the studio: sources, seeds, frames of a run, and what is kept."""
 
+import base64
 import time
 
 import numpy as np
@@ -118,6 +119,17 @@ def test_seeds_fill_a_polygon_evenly():
     assert not (right & upper).any()
     for part in (right, upper, ~(right | upper)):
         assert part.mean() == pytest.approx(1 / 3, abs=0.03)  # 3.5 deviations
+
+
+def test_ridges_of_the_exponent_are_brighter_than_the_walls(desk):
+    request = {"source": {"flow": "double_gyre"}, "span": [0.0, 10.0]}
+    layer = finished(desk, studio.layer(desk, {"kind": "ftle", **request}))
+    assert (layer.state, layer.message) == ("done", "")
+    found = layer.result
+    assert (found["columns"], found["rows"]) == (160, 80)
+    levels = np.frombuffer(base64.b64decode(found["data"]), np.uint8).reshape(80, 160)
+    walls = [*levels[[0, -1]], *levels[:, [0, -1]].T]
+    assert max(wall.mean() for wall in walls) < 0.6 * levels[1:-1, 1:-1].max()
 
 
 def test_frames_hide_what_is_gone_and_wrap_what_is_periodic():
