@@ -40,6 +40,8 @@ class Stage {
     this.look = look;
     if (!this.solid && this.tool === "turn") this.tool = "box";
     this.layer = null;
+    const [wide, tall] = this.sizes(); // a narrow window has no room for empty bands
+    this.box.style.setProperty("--shape", this.solid ? 1 : Math.max(0.8, Math.min(1.6, wide / tall)).toFixed(2));
     this.start(0, 1);
     this.redraw();
   }
@@ -278,7 +280,7 @@ export async function enter(room, parts, query) {
   const clock = el("span", { className: "clock" });
   const speed = el("select", { "aria-label": "Speed", onchange: () => { stage.rate = Number(speed.value); } }, [0.25, 0.5, 1, 2, 4].map((value) => el("option", { value, text: `${value}×`, selected: value === 1 })));
   const legend = el("div", { className: "legend" });
-  const caption = el("p", { className: "small" });
+  const caption = el("p", { className: "small" }), shown = el("span");
   const changed = (drawn) => {
     if (drawn) estimate();
     scrub.max = Math.max(1, stage.total - 1);
@@ -380,7 +382,7 @@ export async function enter(room, parts, query) {
     boundary.replaceChildren(...look.boundaries.map((name) => el("option", { value: name, text: name })));
     notes.replaceChildren(...look.notes.map((text) => el("li", { text })), look.time_units ? el("li", { text: `time in ${look.time_units}` }) : "");
     legend.replaceChildren(bar(look.picture.range, `Speed${look.sphere ? ", m/s" : ""}`));
-    caption.replaceChildren("Color shows how fast a particle moves. The same from a shell: ", el("code", { text: source.flow ? "jaxrig trace new case.toml" : `jaxrig trace new case.toml ${source.file}` }));
+    caption.replaceChildren(shown, "The same from a shell: ", el("code", { text: source.flow ? "jaxrig trace new case.toml" : `jaxrig trace new case.toml ${source.file}` }));
     shellWords = $("code", caption);
     saving.hidden = true;
     setLayers();
@@ -389,6 +391,7 @@ export async function enter(room, parts, query) {
     await then?.();
   }
   function setLayers() {
+    shown.textContent = { ftle: "Color shows how fast neighbors part: particles on the two sides of a bright line end far from each other. ", density: "Color shows where the particles gather. " }[stage.layer?.kind] ?? "Color shows how fast a particle moves. ";
     const some = [["speed", "None"], ["ftle", "FTLE"], ...(job?.about?.run ? [["density", "Density"]] : [])];
     layers.replaceChildren(...some.map(([kind, title]) => el("button", { type: "button", text: title, "aria-pressed": String((stage.layer?.kind ?? "speed") === kind), disabled: look?.axes.length === 3 && kind === "ftle", onclick: asked(() => showLayer(kind, title)) })));
   }
@@ -407,7 +410,7 @@ export async function enter(room, parts, query) {
       const name = kind === "ftle" ? `FTLE, per unit of time, from t = ${figure(Number(begin.value))} to ${figure(Number(end.value))}` : "Density of particles in the last frame";
       legend.replaceChildren(bar(stage.layer.range, name, map));
     }
-    setLayers();
+    if (job) showJob(); else setLayers();
     stage.redraw();
   }
   async function track() {
