@@ -1,10 +1,14 @@
-"""What the build of the site makes: pages of the reference, pictures of the gallery."""
+"""What the build of the site makes: the reference, pictures of gallery and studio."""
 
+import functools
 import os
 import re
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import screens
 from mkdocs.structure.files import File
 
 MODULES = (
@@ -24,6 +28,10 @@ MODULES = (
     ),
 )
 GALLERY = "gallery.md"
+SCREEN = re.compile(r"^!?\[.*pictures/studio-.*\n", re.MULTILINE)
+NO_SCREENS = (
+    "*Pictures of the studio are missing: this site was built without Chromium.*\n"
+)
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -38,25 +46,47 @@ def on_config(config):
 
 
 def on_files(files, config):
-    """Add a page for each module, and the pictures that the gallery's code draws."""
+    """Add a page for each module, and the pictures of the gallery and the studio."""
     for module in MODULES:
         options = "    options:\n      show_root_heading: false\n"
         content = f"# {module}\n\n::: {module}\n{options}"
         files.append(File.generated(config, f"api/{module}.md", content=content))
-    for name, content in pictures(Path(config.docs_dir) / GALLERY).items():
+    drawn = pictures(Path(config.docs_dir) / GALLERY)
+    for name, content in (drawn | taken()).items():
         files.append(File.generated(config, f"pictures/{name}", content=content))
     return files
+
+
+def on_page_markdown(markdown, page, config, files):
+    """Say so, once per page, where there are no pictures of the studio."""
+    if screens.CHROMIUM is None:
+        return SCREEN.sub("", SCREEN.sub(NO_SCREENS, markdown, count=1))
+    return markdown
+
+
+@functools.cache
+def taken() -> dict[str, bytes]:
+    """Return the pictures of the studio: once, however often a page is built again."""
+    with in_folder():
+        return screens.take_screens()
+
+
+@contextmanager
+def in_folder() -> Iterator[Path]:
+    """Work in an empty folder for a while."""
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        os.chdir(folder)
+        try:
+            yield Path(folder)
+        finally:
+            os.chdir(before)
 
 
 def pictures(page: Path) -> dict[str, bytes]:
     """Run the blocks of a page in a folder of their own and return what they wrote."""
     names = {"__name__": page.stem}
-    before = Path.cwd()
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        try:
-            for block in BLOCK.findall(page.read_text(encoding="utf-8")):
-                exec(compile(block, page.name, "exec"), names)
-            return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
-        finally:
-            os.chdir(before)
+    with in_folder() as folder:
+        for block in BLOCK.findall(page.read_text(encoding="utf-8")):
+            exec(compile(block, page.name, "exec"), names)
+        return {path.name: path.read_bytes() for path in folder.iterdir()}

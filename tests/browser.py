@@ -1,4 +1,4 @@
-"""A headless Chromium that tests drive over its DevTools pipe."""
+"""A headless Chromium that tests and the documentation drive over its DevTools pipe."""
 
 import base64
 import fcntl
@@ -18,6 +18,8 @@ from typing import Any
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
 PATIENCE = 60.0  # seconds for an answer; a busy machine takes a while to start
+LONGEST = 300.0  # seconds for what a page waits for; a busy machine compiles slowly
+LOOK = 5.0  # seconds that a page looks before it answers, well below PATIENCE
 LOWEST = 10  # so that no end of a pipe is in the way of descriptors 3 and 4
 OPTIONS = (
     "--headless=new",
@@ -48,11 +50,11 @@ KEYS = {  # name: the key's code and the number Windows once gave it
     "ArrowDown": ("ArrowDown", 40),
     "Enter": ("Enter", 13),
 }
-UNTIL = """new Promise((done, fail) => {{
+UNTIL = """new Promise((done) => {{
   const end = performance.now() + {wait};
   const look = () => {{
     if ({condition}) done(true);
-    else if (performance.now() > end) fail(new Error("never came true"));
+    else if (performance.now() > end) done(false);
     else setTimeout(look, 10);
   }};
   look();
@@ -154,9 +156,13 @@ class Page:
             raise AssertionError(f"{expression}: {_reason(found['exceptionDetails'])}")
         return found["result"].get("value")
 
-    def until(self, condition: str, seconds: float = 20.0) -> None:
+    def until(self, condition: str, seconds: float = LONGEST) -> None:
         """Wait for a JavaScript condition, and fail if it does not come true."""
-        self.evaluate(UNTIL.format(condition=condition, wait=1000 * seconds))
+        wait = 1000 * min(LOOK, seconds)
+        end = time.monotonic() + seconds
+        while not self.evaluate(UNTIL.format(condition=condition, wait=wait)):
+            if time.monotonic() > end:
+                raise AssertionError(f"never came true in {seconds:g} s: {condition}")
 
     def press(self, key: str) -> None:
         """Press and release a key."""
@@ -175,20 +181,20 @@ class Page:
             f"return [box.left + {across} * box.width, box.top + box.height / 2]; }})"
             f"(document.querySelector({json.dumps(selector)}))"
         )
-        self.drag((x, y), (x, y))
+        self.drag((x, y))
 
-    def drag(self, start: tuple[float, float], stop: tuple[float, float]) -> None:
-        """Press the mouse at a point of the window and release it at another."""
+    def drag(self, *path: tuple[float, float]) -> None:
+        """Press the mouse at a point of the window and release it at the last one."""
         held: dict[str, Any] = {"button": "left", "clickCount": 1}
-        moves = [("mousePressed", start), ("mouseReleased", stop)]
-        if start != stop:
-            moves.insert(1, ("mouseMoved", stop))
+        moves = [("mouseMoved", point) for point in path[1:]]
+        moves = [("mousePressed", path[0]), *moves, ("mouseReleased", path[-1])]
         for kind, (x, y) in moves:
             self._call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **held)
 
-    def screenshot(self, path: Path) -> None:
-        """Write the whole page, also what lies below the window, as a PNG."""
-        width, height = self.evaluate("[innerWidth, document.body.scrollHeight]")
+    def screenshot(self, path: Path, whole: bool = True) -> None:
+        """Write the page as a PNG: the whole of it, or what the window shows."""
+        height = "document.body.scrollHeight" if whole else "innerHeight"
+        width, height = self.evaluate(f"[innerWidth, {height}]")
         clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}
         taken = self._call(
             "Page.captureScreenshot", clip=clip, captureBeyondViewport=True

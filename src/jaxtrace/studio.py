@@ -52,6 +52,7 @@ MARGIN = 0.02  # of the domain around it that frames can show
 LEVELS = 65_534  # of a coordinate; the next number stands for a particle not shown
 HIDDEN = 65_535
 PREVIEW = 2_000
+FTLE_CELLS = 160  # along the longer side
 
 # The chunks of a run share one program, which another run at the same time would upset.
 _tracking = threading.Lock()
@@ -249,7 +250,16 @@ def layer(desk: Desk, request: Mapping[str, Any]) -> dict[str, Any]:
     def work(job: Job) -> dict[str, Any]:
         job.show("computing FTLE")
         with _alone(job):
-            found = compute_ftle(replace(base, ftle=replace(table, resolution=160)))
+            field, _ = make_field(base)
+            domain = find_domain(base, as_field(field))
+            # In the middle of the cells: pictures show cells, and neighbors of a wall
+            # part at its corners whatever the flow does, which hides every ridge.
+            cell = np.minimum(domain.size[:2].max() / FTLE_CELLS, domain.size / 2)
+            ends = (domain.lo + cell / 2).tolist(), (domain.hi - cell / 2).tolist()
+            bounds = (tuple(ends[0]), tuple(ends[1]))
+            found = compute_ftle(
+                replace(base, ftle=replace(table, resolution=FTLE_CELLS, bounds=bounds))
+            )
         return as_picture(found.values.T)
 
     return desk.start("FTLE", work)

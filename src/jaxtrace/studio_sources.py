@@ -20,6 +20,7 @@ from jaxrig.studio.rooms import Desk, required
 from jaxtrace.bounds import AXES, Box
 from jaxtrace.fields.analytic import as_field
 from jaxtrace.fields.base import AbstractField
+from jaxtrace.io.seed_files import spread_over
 from jaxtrace.tracking.boundaries.walls import Traced
 from jaxtrace.tracking.seeding import random_seeds
 from jaxtrace.workflow import tables
@@ -42,6 +43,7 @@ SUFFIXES = (
 COLLECTIONS = (".pvd",)  # files that name other files
 BOUNDARIES = ("reflective", "periodic", "absorbing", "clamping", "none", "walls")
 PICTURE_NODES = 240  # along the longer side of the domain
+MOST_CORNERS = 1_000
 CLOUD = 0.03  # of the shorter side: the radius of the cloud at a point
 
 
@@ -255,13 +257,26 @@ def as_picture(values: np.ndarray) -> dict[str, Any]:
     }
 
 
+def _ring(shape: Mapping[str, Any]) -> np.ndarray:
+    """Return the corners of a polygon that was drawn."""
+    given = required(shape, "points", list)
+    if not 3 <= len(given) <= MOST_CORNERS:
+        raise ValueError(f"a polygon of {len(given)} corners: 3 to {MOST_CORNERS:,}")
+    if any(not isinstance(p, list) or len(p) != 2 for p in given):
+        raise ValueError("a polygon needs two finite numbers for each of its corners")
+    ring = np.array(given, float)
+    if not np.isfinite(ring).all():
+        raise ValueError("a polygon needs two finite numbers for each of its corners")
+    return ring
+
+
 def seed_positions(
     shapes: Sequence[Mapping[str, Any]], count: int, domain: Box
 ) -> np.ndarray:
-    """Return seeds for what was drawn: clouds at points, lines, boxes, everything.
+    """Return seeds for what was drawn: clouds at points, lines, areas, everything.
 
     Each shape gets an equal share. Across the plane that is drawn on, points and lines
-    lie in the middle; boxes fill the domain.
+    lie in the middle; boxes and polygons fill the domain.
     """
     if not shapes:
         raise ValueError("no seeds: draw a point, a line or a box, or fill the domain")
@@ -290,8 +305,12 @@ def seed_positions(
             low, high = np.minimum(*ends), np.maximum(*ends)
             box = np.random.default_rng(number).random((share, 2))
             plane = low + box * (high - low)
+        elif kind == "polygon":
+            plane = spread_over([_ring(shape)], share, number, sphere=False)[:, :2]
         elif kind != "all":
-            raise ValueError(f"{kind!r} is not a kind of seeds: point, line, box, all")
+            raise ValueError(
+                f"{kind!r} is not a kind of seeds: point, line, box, polygon, all"
+            )
         places[:, [across, up]] = plane
         parts.append(places)
     placed = np.concatenate(parts)

@@ -16,6 +16,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from jaxrig.studio.rooms import Download, Room
+from jaxrig.studio.workspace import Workspace
 from studio_server import TOKEN, Client, real_rooms, running_studio
 
 LIMIT = 1000  # bytes of an upload in these tests
@@ -240,3 +241,12 @@ def test_a_killed_studio_keeps_what_was_saved(tmp_path):
     with running_studio(tmp_path, real_rooms("arc")) as client:
         status, again = client.call("arc", "open_game", game=game["game"])
         assert (status, again) == (200, after)
+
+
+def test_the_folder_is_named_as_the_terminal_would(tmp_path, monkeypatch):
+    space = Workspace(tmp_path / "data" / "studio")
+    monkeypatch.chdir(tmp_path)
+    assert space.shown() == os.path.join("data", "studio")
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "other")
+    assert space.shown() == str((tmp_path / "data" / "studio").resolve())

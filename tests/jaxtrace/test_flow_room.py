@@ -1,5 +1,6 @@
 """The flow room of the studio: sources, seeds, frames of a run, and what is kept."""
 
+import base64
 import time
 
 import numpy as np
@@ -97,11 +98,38 @@ def test_seeds_follow_what_was_drawn():
     assert np.ptp(everywhere[:, 0]) > 1.5
     for wrong, words in (
         ([], "no seeds"),
+        ([{"kind": "polygon", "points": [[0, 0], [1, 1]]}], "2 corners"),
+        ([{"kind": "polygon", "points": [[0, 0], [1, 1], [1]]}], "two finite numbers"),
+        ([{"kind": "polygon", "points": [[0, 0], [1, 0], [2, 0]]}], "no area"),
         ([{"kind": "ring"}], "not a kind"),
         ([{"kind": "line", "from": [0], "to": [1, 1]}], "two finite numbers"),
     ):
         with pytest.raises(ValueError, match=words):
             seed_positions(wrong, 10, domain)
+
+
+def test_seeds_fill_a_polygon_evenly():
+    """An L of three equal squares: a third of the seeds in each, none in its notch."""
+    corners = [[0, 0], [0.8, 0], [0.8, 0.4], [0.4, 0.4], [0.4, 0.8], [0, 0.8]]
+    shape = {"kind": "polygon", "points": corners}
+    found = seed_positions([shape], 3000, box_bounds([0, 2, 0, 1]))
+    assert found.shape == (3000, 3)
+    right, upper = (found[:, :2] > 0.4).T
+    assert found[:, :2].max() <= 0.8
+    assert not (right & upper).any()
+    for part in (right, upper, ~(right | upper)):
+        assert part.mean() == pytest.approx(1 / 3, abs=0.03)  # 3.5 deviations
+
+
+def test_ridges_of_the_exponent_are_brighter_than_the_walls(desk):
+    request = {"source": {"flow": "double_gyre"}, "span": [0.0, 10.0]}
+    layer = finished(desk, studio.layer(desk, {"kind": "ftle", **request}))
+    assert (layer.state, layer.message) == ("done", "")
+    found = layer.result
+    assert (found["columns"], found["rows"]) == (160, 80)
+    levels = np.frombuffer(base64.b64decode(found["data"]), np.uint8).reshape(80, 160)
+    walls = [*levels[[0, -1]], *levels[:, [0, -1]].T]
+    assert max(wall.mean() for wall in walls) < 0.6 * levels[1:-1, 1:-1].max()
 
 
 def test_frames_hide_what_is_gone_and_wrap_what_is_periodic():

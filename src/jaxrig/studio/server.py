@@ -100,7 +100,7 @@ class Studio:
         return JSONResponse(
             {
                 "rooms": self.titles,
-                "folder": str(self.folder.root),
+                "folder": self.folder.shown(),
                 "read_only": self.folder.read_only,
                 "upload_bytes": self.folder.upload_bytes,
                 "jobs": [job.facts() for job in self.jobs.all()],

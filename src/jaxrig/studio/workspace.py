@@ -22,6 +22,12 @@ class Workspace:
         self.root, self.read_only = root.resolve(), read_only
         self.upload_bytes = upload_bytes
 
+    def shown(self) -> str:
+        """Return the folder as commands in the terminal of the studio would name it."""
+        here = Path.cwd()
+        inside = self.root.is_relative_to(here)
+        return str(self.root.relative_to(here) if inside else self.root)
+
     def inside(self, name: str | Path) -> Path:
         """Return the path of a name; ValueError if it, or its link, leads outside."""
         if "\0" in str(name):

@@ -145,16 +145,16 @@ def _geometries(content: Any) -> Iterator[tuple[str, list[Any]]]:
 
 
 def spread_over(
-    rings: list[Ring], count: int, seed: int = 0
+    rings: list[Ring], count: int, seed: int = 0, sphere: bool = True
 ) -> Float[np.ndarray, "seeds 3"]:
     """Return seeds spread at random inside polygons, outside their holes.
 
-    They are even per area: uniform in longitude and the sine of latitude.
+    They are even per area: on a sphere, uniform in longitude and the sine of latitude.
     """
     generator = np.random.default_rng(seed)
     corners = np.concatenate(rings)
     (west, south), (east, north) = corners.min(axis=0), corners.max(axis=0)
-    ends = np.sin(np.radians([south, north]))
+    ends = np.sin(np.radians([south, north])) if sphere else np.array([south, north])
     kept, found = [np.zeros((0, 2))], 0
     for _ in range(ENOUGH_TRIES):
         if found >= count:
@@ -162,7 +162,8 @@ def spread_over(
         draw = generator.random((max(count, 1), 2))
         up = ends[0] + draw[:, 1] * (ends[1] - ends[0])
         east_of = west + draw[:, 0] * (east - west)
-        tried = np.stack([east_of, np.degrees(np.arcsin(up))], axis=1)
+        tall = np.degrees(np.arcsin(up)) if sphere else up
+        tried = np.stack([east_of, tall], axis=1)
         kept.append(tried[inside(tried, rings)])
         found += len(kept[-1])
     if found < count:

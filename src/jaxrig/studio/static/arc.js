@@ -158,7 +158,7 @@ class Bench {
     const [tall, wide] = shape(facts.grid);
     this.box = this.box.map((value, at) => Math.min(value, (at % 2 ? wide : tall) - 1));
     this.count.textContent = `${facts.steps} ${facts.steps === 1 ? "step" : "steps"}${studio.read_only || !facts.steps ? "" : ` · saved as games/${facts.game}.json`}`;
-    this.history.replaceChildren(...facts.history.slice(-200).map(([name, number, box]) => el("li", { text: [OP.input, OP.submit].includes(number) ? name : `${name} ${where(box)}` })));
+    this.history.replaceChildren(...facts.history.slice(-200).map(([name, number, box]) => el("li", { text: described(name, number, box) })));
     this.history.scrollTop = this.history.scrollHeight;
     if (this.buttons.undo) {
       this.buttons.undo.disabled = this.buttons.reset.disabled = !facts.steps;
@@ -288,16 +288,22 @@ class Bench {
       el("div", { className: "row", role: "group", "aria-label": "Pointer" }, this.modes, b.undo, b.redo, b.reset, b.submit),
       el("div", { className: "row", role: "group", "aria-label": "Operations on the selection" },
         act("←", "Alt ←", on(OP.left), "Move left"), act("↑", "Alt ↑", on(OP.up), "Move up"), act("↓", "Alt ↓", on(OP.down), "Move down"), act("→", "Alt →", on(OP.right), "Move right"),
-        act("↻", "R", on(OP.cw), "Rotate clockwise"), act("↺", "⇧R", on(OP.ccw), "Rotate counterclockwise"), act("⇋", "H", on(OP.flipH), "Flip left and right"), act("⇵", "V", on(OP.flipV), "Flip top and bottom"),
-        act("Copy", "C", on(OP.copy)), act("Cut", "X", on(OP.cut)), b.paste, act("Clear", "Del", on(OP.clear))),
-      el("div", { className: "row size" }, act("Start from input", "I", () => this.step(OP.input, null)), b.height, "×", b.width, el("button", { type: "button", text: "Resize", onclick: resize })));
+        act("↻", "R", on(OP.cw), "Rotate clockwise"), act("↺", "⇧R", on(OP.ccw), "Rotate counterclockwise"), act("⇋", "H", on(OP.flipH), "Flip left and right"), act("⇵", "V", on(OP.flipV), "Flip top and bottom")),
+      el("div", { className: "row size", role: "group", "aria-label": "Clipboard and size" }, act("Copy", "C", on(OP.copy)), act("Cut", "X", on(OP.cut)), b.paste, act("Clear", "Del", on(OP.clear)),
+        act("Start from input", "I", () => this.step(OP.input, null)), b.height, "×", b.width, el("button", { type: "button", text: "Resize", onclick: resize })));
   }
 }
 // On a wide screen the tools below the grid stay in view.
-const benchHeight = () => (innerWidth >= 1100 ? Math.max(260, innerHeight - 530) : Math.max(240, innerHeight * 0.5));
+const benchHeight = () => (innerWidth >= 1100 ? Math.max(240, innerHeight - 605) : Math.max(240, innerHeight * 0.5));
 function where([top, left, bottom, right]) {
-  if (top === bottom && left === right) return `at ${top}, ${left}`;
-  return `${top}, ${left} to ${bottom}, ${right}`;
+  if (top === bottom && left === right) return `at (${top}, ${left})`;
+  return `(${top}, ${left}) to (${bottom}, ${right})`;
+}
+// A step in words: colors by name, cells as (row, column).
+function described(name, number, box) {
+  if ([OP.input, OP.submit].includes(number)) return name;
+  const painted = number < OP.up ? `${number < OP.flood ? "Fill" : "Flood"} ${NAMES[number % 10]}` : name;
+  return `${painted} ${where(box)}`;
 }
 
 async function play(room, sets, dataset, id, query) {
@@ -331,7 +337,7 @@ async function play(room, sets, dataset, id, query) {
             const [next] = await bench.left();
             bench.box = next.operation === OP.submit ? bench.box : next.box;
             bench.draw();
-            say(next.operation === OP.submit ? "nothing is left to do: submit" : `a planner that knows the answer would do: ${next.name} ${where(next.box)}`);
+            say(next.operation === OP.submit ? "nothing is left to do: submit" : `a planner that knows the answer would do: ${described(next.name, next.operation, next.box)}`);
           }) }),
           el("button", { type: "button", id: "watch", text: "Watch it solved", title: "A planner that knows the answer plays the rest", onclick: asked(async () => {
             for (const { operation, box } of await bench.left()) {
@@ -356,7 +362,7 @@ async function play(room, sets, dataset, id, query) {
       el("p", { className: "small" }, "The steps are those of the environment that agents learn in: ", el("code", { text: `jaxrig arc play ${id} --dataset ${dataset} --test` })))));
   const redraw = () => {
     demos.replaceChildren(...task.demonstrations.map((grids, at) => {
-      const size = Math.min(...grids.filter(Boolean).map((rows) => cellSize(rows, 170, 150, 20)));
+      const size = Math.min(...grids.filter(Boolean).map((rows) => cellSize(rows, 170, 130, 20)));
       return el("figure", {}, el("div", { className: "pair", role: "img", "aria-label": `Demonstration ${at + 1}` }, drawGrid(el("canvas"), grids[0], size), "→", drawGrid(el("canvas"), grids[1], size)), el("small", { text: `${shape(grids[0]).join(" × ")} → ${shape(grids[1]).join(" × ")}` }));
     }));
     const rows = task.tests[facts.pair];

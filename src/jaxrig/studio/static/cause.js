@@ -28,8 +28,8 @@ export async function enter(room, parts, query) {
     return button;
   });
   let least = 0.25;
-  const cut = el("input", { type: "range", min: 0.05, max: 0.95, step: 0.05, value: least, "aria-label": "Least probability of an edge to show", oninput: () => { least = Number(cut.value); shownFrom.textContent = `from ${Math.round(100 * least)} %`; redraw(); } });
-  const shownFrom = el("span", { className: "small", text: "from 25 %" });
+  const cut = el("input", { type: "range", min: 0.05, max: 0.95, step: 0.05, value: least, "aria-label": "Least probability of an edge to show", oninput: () => { least = Number(cut.value); shownFrom.textContent = `from ${Math.round(100 * least)}%`; redraw(); } });
+  const shownFrom = el("span", { className: "small", text: "from 25%" });
   const edgeBar = el("div", { className: "row", hidden: true }, el("b", { text: "Edges" }), kinds, cause, "→", effect, el("button", { type: "button", text: "Add", onclick: asked(() => state([cause.value, effect.value])) }));
   const beliefs = el("canvas", { className: "layer", role: "img", "aria-label": "Probability of being a cause, over the experiments" });
   const history = el("div", { hidden: true }, el("h2", { text: "Probability that each variable is a cause, as rows come in" }), el("div", { className: "stage beliefs" }, beliefs));
@@ -136,7 +136,7 @@ export async function enter(room, parts, query) {
       el("p", { className: "big", text: `${facts.worthwhile ? "" : "Little is left to gain. "}${facts.sentence.split(". ")[0].replace(/^./, (c) => c.toUpperCase())}.` }),
       el("ul", { className: "notes" }, [...facts.reasons, ...facts.notes].map((text) => el("li", { text }))),
       el("details", {}, el("summary", { text: "Alternatives" }), el("div", { className: "scrolls", tabIndex: 0 }, el("table", {}, el("thead", {}, el("tr", {}, ["set", "to", "expected", "cause"].map((title, k) => el("th", { text: title, className: k ? "n" : "" })))), el("tbody", {}, facts.candidates.map((one) =>
-        el("tr", {}, el("td", { text: one.variable }), el("td", { className: "n", text: facts.labels[one.variable]?.[Math.round(one.value)] ?? figure(one.value) }), el("td", { className: "n", text: `${figure(one.expected)} ± ${figure(one.std)}` }), el("td", { className: "n", text: `${Math.round(100 * one.ancestor_probability)} %` }))))))));
+        el("tr", {}, el("td", { text: one.variable }), el("td", { className: "n", text: facts.labels[one.variable]?.[Math.round(one.value)] ?? figure(one.value) }), el("td", { className: "n", text: `${figure(one.expected)} ± ${figure(one.std)}` }), el("td", { className: "n", text: `${Math.round(100 * one.ancestor_probability)}%` }))))))));
     showForm();
     told.replaceChildren(...facts.told.map((text) => el("li", { text })));
     $("button", saving).disabled = !facts.told.length;
@@ -148,7 +148,7 @@ export async function enter(room, parts, query) {
     const field = (name) => {
       const set = name in trial.settings, labels = facts.labels[name];
       const value = set ? (labels ? labels[Math.round(trial.settings[name])] : Number(trial.settings[name].toPrecision(6))) : "";
-      return el("label", {}, set ? `${name} (set)` : name === facts.target ? `${name} (the outcome)` : name, el("input", { name, value, type: labels ? "text" : "number", step: "any", required: name === facts.target || set }));
+      return el("label", {}, set ? `${name} (set)` : name === facts.target ? `${name} (outcome)` : name, el("input", { name, value, type: labels ? "text" : "number", step: "any", required: name === facts.target || set }));
     };
     const order = [facts.target, ...Object.keys(trial.settings), ...facts.names.filter((name) => name !== facts.target && !(name in trial.settings))];
     form.replaceChildren(el("h2", { text: `Outcome of experiment ${trial.number}` }), el("div", { className: "halves" }, order.map(field)),

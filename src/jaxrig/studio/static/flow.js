@@ -3,6 +3,7 @@ import { $, asked, axisUnit, bytes, call, callBytes, el, figure, frames, go, lis
 import { CIVIDIS, VIRIDIS, particles, ramp } from "/static/particles.js";
 
 const FLAT = [1, 0, 0, 0, 1, 0, 0, 0, 1];
+const MOST_CORNERS = 500;
 const PADDING = { left: 52, right: 16, top: 14, bottom: 36 };
 const START = { source: { flow: "double_gyre" }, seeds: [{ kind: "all" }], particles: 10000, tool: "box" };
 
@@ -39,6 +40,8 @@ class Stage {
     this.look = look;
     if (!this.solid && this.tool === "turn") this.tool = "box";
     this.layer = null;
+    const [wide, tall] = this.sizes(); // a narrow window has no room for empty bands
+    this.box.style.setProperty("--shape", this.solid ? 1 : Math.max(0.8, Math.min(1.6, wide / tall)).toFixed(2));
     this.start(0, 1);
     this.redraw();
   }
@@ -169,13 +172,16 @@ class Stage {
     for (const seed of [...this.seeds, this.drawing].filter(Boolean)) this.seed(ink, flat, seed);
     return undefined;
   }
-  seed(ink, flat, { kind, from, to }) {
+  seed(ink, flat, { kind, from, to, points }) {
     if (kind === "all") return;
-    const [x, y] = flat.to(...from);
+    const [x, y] = flat.to(...(from ?? points[0]));
     ink.strokeStyle = "#ffffff";
-    ink.setLineDash(kind === "box" ? [5, 4] : []);
+    ink.setLineDash(kind === "box" || kind === "polygon" ? [5, 4] : []);
     ink.beginPath();
-    if (kind === "point") ink.arc(x, y, 6, 0, 7);
+    if (kind === "polygon") {
+      points.forEach((point, k) => ink[k ? "lineTo" : "moveTo"](...flat.to(...point)));
+      ink.closePath();
+    } else if (kind === "point") ink.arc(x, y, 6, 0, 7);
     else {
       const [p, q] = flat.to(...to);
       if (kind === "line") { ink.moveTo(x, y); ink.lineTo(p, q); } else ink.rect(Math.min(x, p), Math.min(y, q), Math.abs(p - x), Math.abs(q - y));
@@ -202,7 +208,7 @@ class Stage {
     this.marks.setPointerCapture(event.pointerId);
     if (this.turning) { this.grip = [event.clientX, event.clientY]; return; }
     const at = this.spot(event);
-    this.drawing = { kind: this.tool, from: at, to: at };
+    this.drawing = this.tool === "polygon" ? { kind: "polygon", points: [at], from: at, to: at } : { kind: this.tool, from: at, to: at };
   }
   move(event) {
     if (this.grip) {
@@ -211,17 +217,21 @@ class Stage {
       this.overlay();
       if (!this.playing) this.seek(this.time); else this.dots.clear();
     } else if (this.drawing) {
-      this.drawing.to = this.spot(event);
+      const at = this.spot(event), last = this.drawing.points?.at(-1);
+      this.drawing.to = at;
+      if (last && this.apart(at, last) > 0.005 && this.drawing.points.length < MOST_CORNERS) this.drawing.points.push(at);
       this.overlay();
     }
   }
+  // The distance of two places as a share of the domain.
+  apart(one, other) { return Math.hypot(one[0] - other[0], one[1] - other[1]) / Math.max(...this.sizes().slice(0, 2)); }
   up() {
     this.grip = null;
     if (!this.drawing) return;
-    const { kind, from, to } = this.drawing;
+    const { kind, from, to, points } = this.drawing;
     this.drawing = null;
-    const far = Math.hypot(from[0] - to[0], from[1] - to[1]) > 1e-3 * Math.max(...this.sizes());
-    const made = kind !== "point" && !far ? { kind: "point", from } : kind === "point" ? { kind, from } : { kind, from, to };
+    const drawn = kind === "polygon" ? points.length > 2 : kind !== "point" && this.apart(from, to) > 1e-3;
+    const made = !drawn ? { kind: "point", from } : kind === "polygon" ? { kind, points } : { kind, from, to };
     this.seeds = [...this.seeds.filter((seed) => seed.kind !== "all"), made];
     this.overlay();
     this.changed(true);
@@ -270,7 +280,7 @@ export async function enter(room, parts, query) {
   const clock = el("span", { className: "clock" });
   const speed = el("select", { "aria-label": "Speed", onchange: () => { stage.rate = Number(speed.value); } }, [0.25, 0.5, 1, 2, 4].map((value) => el("option", { value, text: `${value}×`, selected: value === 1 })));
   const legend = el("div", { className: "legend" });
-  const caption = el("p", { className: "small" });
+  const caption = el("p", { className: "small" }), shown = el("span");
   const changed = (drawn) => {
     if (drawn) estimate();
     scrub.max = Math.max(1, stage.total - 1);
@@ -284,8 +294,8 @@ export async function enter(room, parts, query) {
   };
   const stage = new Stage(changed);
   stage.seeds = state.seeds;
-  const tools = ["box", "line", "point", "turn"].map((tool) => {
-    const button = el("button", { type: "button", text: { box: "Box", line: "Line", point: "Point", turn: "Turn" }[tool], title: { box: "Drag a box of seeds", line: "Drag a line of seeds", point: "Tap for a small cloud of seeds", turn: "Drag to turn the domain" }[tool], onclick: () => pick(tool) });
+  const tools = ["box", "polygon", "line", "point", "turn"].map((tool) => {
+    const button = el("button", { type: "button", text: { box: "Box", polygon: "Polygon", line: "Line", point: "Point", turn: "Turn" }[tool], title: { box: "Drag a box of seeds", polygon: "Drag around an area of seeds", line: "Drag a line of seeds", point: "Tap for a small cloud of seeds", turn: "Drag to turn the domain" }[tool], onclick: () => pick(tool) });
     button.dataset.tool = tool;
     return button;
   });
@@ -366,13 +376,13 @@ export async function enter(room, parts, query) {
     stage.tool = look.axes.length === 3 ? "turn" : "box";
     stage.seeds = [{ kind: "all" }];
     stage.setLook(look);
-    tools[3].hidden = look.axes.length < 3;
+    tools.at(-1).hidden = look.axes.length < 3;
     pick(stage.tool);
     [begin.value, end.value] = look.span.map((t) => Number(t.toPrecision(6)));
     boundary.replaceChildren(...look.boundaries.map((name) => el("option", { value: name, text: name })));
     notes.replaceChildren(...look.notes.map((text) => el("li", { text })), look.time_units ? el("li", { text: `time in ${look.time_units}` }) : "");
     legend.replaceChildren(bar(look.picture.range, `Speed${look.sphere ? ", m/s" : ""}`));
-    caption.replaceChildren("Color shows how fast a particle moves. The same from a shell: ", el("code", { text: source.flow ? "jaxrig trace new case.toml" : `jaxrig trace new case.toml ${source.file}` }));
+    caption.replaceChildren(shown, "The same from a shell: ", el("code", { text: source.flow ? "jaxrig trace new case.toml" : `jaxrig trace new case.toml ${source.file}` }));
     shellWords = $("code", caption);
     saving.hidden = true;
     setLayers();
@@ -381,6 +391,7 @@ export async function enter(room, parts, query) {
     await then?.();
   }
   function setLayers() {
+    shown.textContent = { ftle: "Color shows how fast neighbors part: particles on the two sides of a bright line end far from each other. ", density: "Color shows where the particles gather. " }[stage.layer?.kind] ?? "Color shows how fast a particle moves. ";
     const some = [["speed", "None"], ["ftle", "FTLE"], ...(job?.about?.run ? [["density", "Density"]] : [])];
     layers.replaceChildren(...some.map(([kind, title]) => el("button", { type: "button", text: title, "aria-pressed": String((stage.layer?.kind ?? "speed") === kind), disabled: look?.axes.length === 3 && kind === "ftle", onclick: asked(() => showLayer(kind, title)) })));
   }
@@ -399,12 +410,12 @@ export async function enter(room, parts, query) {
       const name = kind === "ftle" ? `FTLE, per unit of time, from t = ${figure(Number(begin.value))} to ${figure(Number(end.value))}` : "Density of particles in the last frame";
       legend.replaceChildren(bar(stage.layer.range, name, map));
     }
-    setLayers();
+    if (job) showJob(); else setLayers();
     stage.redraw();
   }
   async function track() {
     const request = {
-      source: state.source, seeds: stage.seeds.map(({ kind, from, to }) => ({ kind, from, to })), particles: Number(count.value), frames: frameCount(),
+      source: state.source, seeds: stage.seeds, particles: Number(count.value), frames: frameCount(),
       span: [Number(begin.value), Number(end.value)], integrator: integrator.value, boundary: boundary.value, diffusivity: Number(mixing.value) || null,
     };
     attach(await call("trace", "run", request));

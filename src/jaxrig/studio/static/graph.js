@@ -8,7 +8,7 @@ export function places(canvas, graph) {
   const found = [];
   order.forEach((node, k) => {
     const angle = (Math.PI * k) / Math.max(1, count - 1), side = k % 2 ? 1 : -1;
-    found[node] = [wide / 2 - (wide / 2 - Math.min(80, wide * 0.14)) * Math.cos(angle), tall / 2 - 8 + side * (tall / 2 - 44) * Math.sin(angle)];
+    found[node] = [wide / 2 - (wide / 2 - Math.min(80, wide * 0.14)) * Math.cos(angle), tall / 2 + side * (tall / 2 - 44) * Math.sin(angle)];
   });
   return found;
 }
@@ -46,7 +46,7 @@ export function drawGraph(canvas, graph, more = {}) {
     ink.setLineDash([]);
     head(ink, middle, stop, closed);
     const spot = [(start[0] + 2 * middle[0] + stop[0]) / 4, (start[1] + 2 * middle[1] + stop[1]) / 4];
-    if (known || closed || share >= least) labels.push([known ? "known" : closed ? "forbidden" : `${Math.round(100 * share)} %`, ...spot, ink.fillStyle]);
+    if (known || closed || share >= least) labels.push([known ? "known" : closed ? "forbidden" : `${Math.round(100 * share)}%`, ...spot, ink.fillStyle]);
   }));
   ink.globalAlpha = 1;
   for (const [words, x, y, color] of labels) {
@@ -69,7 +69,8 @@ export function drawGraph(canvas, graph, more = {}) {
     if (target) { ink.fillStyle = "#17202e"; ink.fillText("target", x, y + 4, 32); }
     ink.fillStyle = INK;
     ink.font = "13px system-ui";
-    ink.fillText(name.length > 18 ? `${name.slice(0, 17)}…` : name, x, y + 33);
+    // Away from the middle, where most edges run.
+    ink.fillText(name.length > 18 ? `${name.slice(0, 17)}…` : name, x, y < canvas.clientHeight / 3 ? y - 22 : y + 33);
     ink.font = "12px system-ui";
   });
 }
@@ -91,15 +92,15 @@ export const SAFE = ["#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#f0e442", "#d5
 export function drawBeliefs(canvas, beliefs, names) {
   const sharp = devicePixelRatio || 1, wide = canvas.clientWidth, tall = canvas.clientHeight;
   Object.assign(canvas, { width: wide * sharp, height: tall * sharp });
-  const ink = canvas.getContext("2d"), box = { left: 52, right: wide - 120, top: 12, bottom: tall - 28 };
+  const ink = canvas.getContext("2d"), box = { left: 52, right: wide - 120, top: 12, bottom: tall - 38 };
   ink.scale(sharp, sharp);
   ink.font = "12px system-ui";
   ink.fillStyle = ink.strokeStyle = SOFT;
-  for (const share of [0, 0.5, 1]) { const y = box.bottom - share * (box.bottom - box.top); ink.globalAlpha = 0.4; ink.fillRect(box.left, y, box.right - box.left, 1); ink.globalAlpha = 1; ink.textAlign = "right"; ink.fillText(`${100 * share} %`, box.left - 6, y + 4); }
+  for (const share of [0, 0.5, 1]) { const y = box.bottom - share * (box.bottom - box.top); ink.globalAlpha = 0.4; ink.fillRect(box.left, y, box.right - box.left, 1); ink.globalAlpha = 1; ink.textAlign = "right"; ink.fillText(`${100 * share}%`, box.left - 6, y + 4); }
   const to = (k, share) => [box.left + ((box.right - box.left) * k) / Math.max(1, beliefs.length - 1), box.bottom - share * (box.bottom - box.top)];
   ink.textAlign = "center";
   beliefs.forEach(({ rows }, k) => { if (beliefs.length < 12 || k % Math.ceil(beliefs.length / 8) === 0) ink.fillText(rows, to(k, 0)[0], box.bottom + 15); });
-  ink.fillText("rows", (box.left + box.right) / 2, tall - 2);
+  ink.fillText("rows", (box.left + box.right) / 2, tall - 7);
   const taken = [];
   names.slice(0, 6).forEach((name, n) => {
     ink.strokeStyle = ink.fillStyle = SAFE[n];

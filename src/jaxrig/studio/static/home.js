@@ -14,7 +14,7 @@ export async function enter(room) {
     el("div", {}, el("h1", { text: "Play a puzzle, follow a flow, find a cause" }),
       el("p", { className: "say", text: "Three research systems on one compiled core. Everything runs on this machine." })),
     el("div", { className: "tiles" }, tiles),
-    el("p", { className: "small" }, studio.read_only ? "Read-only: nothing is saved. " : "Games, runs and uploads are kept in ", studio.read_only ? "" : el("code", { text: studio.folder }))));
+    el("p", { className: "small" }, studio.read_only ? "Read-only: nothing is saved. " : "Games, runs and uploads are kept in the folder ", studio.read_only ? "" : el("code", { text: studio.folder }))));
   return () => stops.forEach((stop) => stop());
 }
 export function tile(name, title, short, words, stops, start) {
@@ -40,7 +40,7 @@ async function gyre(canvas, stops) {
     if (canvas.isConnected) draw();
     timer = requestAnimationFrame(tick);
   };
-  if (still.matches) { time = total - 1; draw(); } else tick();
+  if (still.matches) for (time = total - 4; time < total - 1; time += 0.12) draw(); else tick();
   stops.push(() => cancelAnimationFrame(timer));
 }
 

@@ -108,7 +108,7 @@ class Drawn {
     gl.bindFramebuffer(gl.FRAMEBUFFER, this.target);
     gl.framebufferTexture2D(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, gl.TEXTURE_2D, this.sheets[1], 0);
     gl.disable(gl.BLEND);
-    this.sheet(this.sheets[0], trail ? (this.count > 20000 ? 0.82 : 0.93) : 0); // many trails would cover everything
+    this.sheet(this.sheets[0], trail ? (view.plain ? 0.7 : this.count > 20000 ? 0.82 : 0.93) : 0); // many trails would cover everything
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
     if (this.frames) this.dots(time, view);

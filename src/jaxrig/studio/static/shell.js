@@ -42,7 +42,7 @@ export function figure(value) {
 }
 export function bytes(count) {
   const step = Math.max(0, Math.min(3, Math.floor(Math.log2(Math.max(count, 1)) / 10)));
-  return `${figure(count / 1024 ** step)} ${["B", "KiB", "MiB", "GiB"][step]}`;
+  return `${figure(count / 1024 ** step)}\u00a0${["B", "KiB", "MiB", "GiB"][step]}`;
 }
 
 // The server ----------------------------------------------------------------
@@ -112,7 +112,7 @@ function follow() {
 }
 function showRunning() {
   const running = [...studio.jobs.values()].filter((job) => job.state === "running");
-  $(".running").textContent = running.map((job) => `${job.title}: ${job.label}${job.total ? ` ${Math.floor((100 * job.done) / job.total)} %` : ""}`).join(" · ");
+  $(".running").textContent = running.map((job) => `${job.title}: ${job.label}${job.total ? ` ${Math.floor((100 * job.done) / job.total)}%` : ""}`).join(" · ");
 }
 
 // Frames of a job: each is handed over as it comes; the end is the job's facts.
