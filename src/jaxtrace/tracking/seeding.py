@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Float64
@@ -68,7 +67,7 @@ def warn_of_seeds(field: AbstractField, seeds: Float[Array, "n 3"]) -> None:
     found = {}
     if not bool((np if on_host else jnp).isfinite(seeds).all()):
         found["not finite"] = ~np.isfinite(np.asarray(seeds)).all(1)
-    if field.sphere is not None and not jax.tree.leaves(field.start(seeds[:1])):
+    if field.sphere is not None and not field.searches:
         outside, dry = map(np.asarray, _unplaced(field, seeds))
         found |= {"outside the data": outside, "on land": dry}
     for place, rows in found.items():

@@ -2,10 +2,15 @@
 
 import itertools
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxrig.compile_cache import record_compilations
 from jaxtrace.config import configure, reset_config
+from jaxtrace.fields.curved_grid import CurvilinearGrid
+from jaxtrace.fields.curvilinear import make_curvilinear_field
+from jaxtrace.sphere import EARTH_RADIUS
 from jaxtrace.tracking.seeding import (
     as_seeds,
     boundary_seeds,
@@ -16,6 +21,7 @@ from jaxtrace.tracking.seeding import (
     random_seeds,
     sphere_seeds,
     uniform_grid_seeds,
+    warn_of_seeds,
 )
 
 BOX = np.array([[0.0, -1.0, 2.0], [4.0, 1.0, 3.0]])
@@ -254,3 +260,13 @@ def test_what_cannot_be_reached_is_said():
     with pytest.raises(ValueError, match="not negative"):
         custom_distribution_seeds(UNIT, 10, lambda x: x[:, 0] - 0.5)
     assert custom_distribution_seeds(UNIT, 0, tiny).shape == (0, 3)
+
+
+def test_seeds_among_cells_are_checked_without_a_search():
+    lon, lat = np.meshgrid(np.arange(5.0), np.arange(4.0))
+    grid = CurvilinearGrid(lon, lat, np.zeros(1), EARTH_RADIUS)
+    field = make_curvilinear_field(grid, np.zeros((*lon.shape, 1, 3), np.float32))
+    seeds = jnp.asarray([[1.5, 1.5, 0.0], [9.0, 9.0, 0.0]])
+    with record_compilations() as log:
+        warn_of_seeds(field, seeds)
+    assert log.compilations == []
