@@ -1,5 +1,6 @@
 """How an episode begins, and what one action makes of it."""
 
+import functools
 from dataclasses import replace
 
 import equinox as eqx
@@ -87,6 +88,9 @@ def begin(
     )
 
 
+# A function of its own inside larger programs: all of them share one trace of it, and a
+# batch of another size is mapped from that trace, not traced again.
+@functools.partial(jax.jit, static_argnames="config")
 def advance(
     tasks: JaxArcTask, episode: Episode, action: BaseAction, config: JaxArcConfig
 ) -> tuple[Episode, Transition]:
