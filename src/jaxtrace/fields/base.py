@@ -225,10 +225,10 @@ def shares_search(field: AbstractField) -> bool:
 
 
 def at_stage(
-    numbers: list[int], fields: list[tuple[AbstractField, Instant]]
+    numbers: list[int], fields: list[tuple[AbstractField, Instant]], shared: bool
 ) -> Callable[[Any], tuple[AbstractField, Instant]]:
     """Return what gives field and instant, by number, of a stage or of a traced one."""
-    if not shares_search(fields[0][0]):
+    if not shared:
         return lambda stage: fields[numbers[stage]]
     # What all instants share, the mesh, is not stacked.
     differs = lambda first, *rest: any(other is not first for other in rest)

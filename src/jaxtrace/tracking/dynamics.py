@@ -27,7 +27,9 @@ class Method:
     """The static choices of a run.
 
     `particles` is how many there are in all, however they are split: what pays for
-    that many is done for every split alike, so that results do not depend on it.
+    that many is done for every split alike, so that results do not depend on it. With
+    `in_lanes` the step is written for one kernel that takes each particle through all
+    steps: nothing is prepared for all of them, and stages share one look-up.
     """
 
     integrator: str = "rk4"
@@ -35,6 +37,7 @@ class Method:
     tile: int | None = None
     record_velocities: bool = False
     tolerance: float | None = None
+    in_lanes: bool = False
 
     @classmethod
     def choose(cls, integrator: str, tolerance: float | None, **rest: Any) -> "Method":

@@ -11,7 +11,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.random import threefry_2x32
+from jax.extend.random import threefry2x32_p, threefry_2x32
 from jaxtyping import Array, Bool, Float, Int, Int8, Int32, Key, Shaped, UInt32
 
 from jaxtrace.types import ParticleStatus
@@ -155,14 +155,14 @@ class Draw(eqx.Module):
         """Return four words per particle from two hashes of (slot, step)."""
         slots = self.slots.astype(np.uint32)
         steps = jnp.broadcast_to(self.step.astype(np.uint32), slots.shape)
-        words = []
+        words: list[Array] = []
         for half in (0, 1):
             # Salmon et al. (2011): a number is a hash of who asks and when, so that
             # tiling, sharding and resuming draw the same ones and no state is carried.
             key = threefry_2x32(self.key, jnp.array([stream, half], np.uint32))
-            hashed = threefry_2x32(key, jnp.concatenate([slots, steps]))
-            words.append(hashed.reshape(2, -1))
-        return jnp.concatenate(words).T
+            halves = (jnp.broadcast_to(k, slots.shape) for k in key)
+            words += threefry2x32_p.bind(*halves, slots, steps)
+        return jnp.stack(words, 1)
 
 
 def _fraction(bits: UInt32[Array, "n 4"], dtype: np.dtype) -> Float[Array, "n 2"]:

@@ -81,12 +81,16 @@ def take_step(
     With tiles so many particles are worked on at a time; the count is a multiple.
     """
     if method.tolerance is None:
+        instants = [
+            jax.tree.map(lambda x, i=i: x[i], time_step.stages)
+            for i in range(len(method.tableau.instants))
+        ]
         # The field at each distinct instant of the step, made once for all tiles.
         stage_fields = [
-            dynamics.field.at_instant(
-                jax.tree.map(lambda x, i=i: x[i], time_step.stages), method.particles
-            )
-            for i in range(len(method.tableau.instants))
+            (dynamics.field, instant)
+            if method.in_lanes
+            else dynamics.field.at_instant(instant, method.particles)
+            for instant in instants
         ]
         work = lambda some: _advance(dynamics, stage_fields, some, time_step, method)
     else:
@@ -108,14 +112,16 @@ def _advance(
 ) -> Particles:
     tableau, drift = method.tableau, drift_of(dynamics, particles, time_step)
     numbers = [tableau.instant_index(i) for i in range(len(tableau.nodes))]
-    pick = at_stage(numbers, stage_fields)
+    shared = method.in_lanes or shares_search(dynamics.field)
+    pick = at_stage(numbers, stage_fields, shared)
 
     def look(stage: Any) -> _Look:
         field, instant = pick(stage)
         return field, instant, jnp.asarray(instant.time)
 
     start = _unknowns(dynamics, particles), particles.cell_hint
-    step = _integrate(dynamics, tableau, look, *start, time_step.dt, drift)
+    dt = time_step.dt
+    step = _integrate(dynamics, tableau, look, *start, dt, drift, shared=shared)
     return finish_step(dynamics, particles, step.unknowns, step.cell_hint, time_step)
 
 
@@ -139,10 +145,13 @@ def _integrate(
     cell_hint: Any,
     dt: Array,
     drift: Vectors | None,
+    *,
+    shared: bool = False,
 ) -> StepResult:
     """Take one step; `look` gives field, instant and time of a stage.
 
-    The hint of one stage starts the search of the next: most look-ups take no hop.
+    With `shared` one look-up serves all stages, whose number is then traced. The hint
+    of one stage starts the search of the next: most look-ups take no hop.
     `drift` is added to the velocity of the flow at every stage. On a sphere a step is
     one in meters, in the frame of where it begins.
     """
@@ -160,9 +169,7 @@ def _integrate(
             velocity, time, cell_hint = flow(wrap(unknowns[0]), stage, cell_hint)
             return motion.rate(*unknowns, velocity, time), cell_hint
 
-        # Particles with steps of their own ask at times of their own: no loop for all.
-        loop = dt.ndim == 0 and shares_search(dynamics.field)
-        return explicit_step(tableau, rate, unknowns, cell_hint, dt, loop)
+        return explicit_step(tableau, rate, unknowns, cell_hint, dt, shared)
     frame = sphere.frame(*unknowns)
 
     def rate_there(offset: Array, stage: int, cell_hint: Any) -> tuple[Any, Any]:
