@@ -22,7 +22,12 @@ Number = Float[Array | np.ndarray, ""] | float
 
 def number(value: Any) -> Any:
     """Return parameters as an array, so that other values need no new compilation."""
-    return value if isinstance(value, jax.Array) else np.asarray(value, np.float64)
+    if isinstance(value, jax.Array):
+        return value
+    given = np.asarray(value, np.float64)
+    if given.shape:
+        raise ValueError(f"{value} is given for one number: give each as its own")
+    return given
 
 
 def parameter(default: float) -> Any:
