@@ -22,17 +22,18 @@ Number = Float[Array | np.ndarray, ""] | float
 
 def number(value: Any) -> Any:
     """Return parameters as an array, so that other values need no new compilation."""
-    if isinstance(value, jax.Array):
-        return value
-    given = np.asarray(value, np.float64)
-    if given.shape:
+    return value if isinstance(value, jax.Array) else np.asarray(value, np.float64)
+
+
+def _scalar(value: Any) -> Any:
+    if np.ndim(value):
         raise ValueError(f"{value} is given for one number: give each as its own")
-    return given
+    return number(value)
 
 
 def parameter(default: float) -> Any:
     """Return a field of a flow: a number with a default."""
-    return eqx.field(converter=number, default_factory=lambda: np.asarray(default))
+    return eqx.field(converter=_scalar, default_factory=lambda: np.asarray(default))
 
 
 class UnboundedFlow(AbstractField):
