@@ -15,9 +15,8 @@ from jaxtrace.io.vtk_write import (
     index_kind,
     vertices,
     write_collection,
-    write_vti,
+    write_nodes,
     write_vtp,
-    write_vtr,
     write_vtu,
 )
 from jaxtrace.paths import column_blocks, joined_steps
@@ -249,13 +248,13 @@ def write_grid(
     even, suffix = all(map(_is_even, lines)), Path(path).suffix.lower()
     if suffix == ".vti" and not even:
         raise ValueError("the axes are not even, which a .vti file needs: use .vtr")
-    if suffix == ".vtr" or not even:
-        path = with_suffix(path, ".vtr")
-        return write_vtr(path, lines, point_data={name: rows}, field_data=facts)
-    path, origin = with_suffix(path, ".vti"), [float(axis[0]) for axis in lines]
-    spacing = [_spacing(axis) for axis in lines]
-    return write_vti(
-        path, shape, origin, spacing, point_data={name: rows}, field_data=facts
+    even &= suffix != ".vtr"
+    return write_nodes(
+        with_suffix(path, ".vti" if even else ".vtr"),
+        lines,
+        [_spacing(axis) for axis in lines] if even else None,
+        point_data={name: rows},
+        field_data=facts,
     )
 
 

@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Float64
@@ -66,7 +65,7 @@ def warn_of_seeds(field: AbstractField, seeds: Float[Array, "n 3"]) -> None:
     # as fifty steps.
     on_host = all(device.platform == "cpu" for device in seeds.devices())
     found = {}
-    if not bool(np.isfinite(seeds).all() if on_host else _all_finite(seeds)):
+    if not bool((np if on_host else jnp).isfinite(seeds).all()):
         found["not finite"] = ~np.isfinite(np.asarray(seeds)).all(1)
     if field.sphere is not None and not field.searches:
         outside, dry = map(np.asarray, _unplaced(field, seeds))
@@ -80,11 +79,6 @@ def warn_of_seeds(field: AbstractField, seeds: Float[Array, "n 3"]) -> None:
                 "them out, or correct them",
                 stacklevel=3,
             )
-
-
-@jax.jit
-def _all_finite(seeds: Float[Array, "n 3"]) -> Bool[Array, ""]:
-    return jnp.isfinite(seeds).all()
 
 
 # No budget: any field may be seeded with any number of particles.

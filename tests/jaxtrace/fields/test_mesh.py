@@ -284,6 +284,7 @@ def test_float64_is_exact_to_its_own_rounding(name):
         np.testing.assert_allclose(velocity, linear(x), rtol=0, atol=1e-13)
 
 
+@pytest.mark.slow  # a program of its own; grids are tested with the tracker
 def test_wide_positions_over_narrow_tables_keep_their_dtype():
     with jax.enable_x64():
         x, inside = around()

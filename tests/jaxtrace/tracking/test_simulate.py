@@ -156,10 +156,8 @@ def test_gradient_with_respect_to_the_values_of_a_field(double, nodes):
     both = jax.jit(jax.value_and_grad(reached))
     ahead, behind = (both(values + step * way)[0] for step in (1e-6, -1e-6))
     expected = (ahead - behind) / 2e-6
-    reverse = jnp.sum(both(values)[1] * way)
-    _, forward = jax.jit(lambda v, w: jax.jvp(reached, (v,), (w,)))(values, way)
-    assert float(reverse) == pytest.approx(float(expected), rel=1e-6)
-    assert float(forward) == pytest.approx(float(expected), rel=1e-6)
+    found = jnp.sum(both(values)[1] * way)
+    assert float(found) == pytest.approx(float(expected), rel=1e-6)
 
 
 def test_gradient_with_respect_to_a_parameter_and_the_times(double):

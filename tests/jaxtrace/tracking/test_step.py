@@ -72,8 +72,8 @@ def test_single_steps_are_compiled_once_per_shape():
     assert _single_step.trace_count == before + 1
 
 
-@pytest.mark.parametrize("motion", [None, Diffusion(0.1), Inertial(0.5)], ids=type)
-def test_tiles_change_nothing(motion):
+def test_tiles_change_nothing():
+    motion = Diffusion(0.1, motion=Inertial(0.5))
     box = box_boundary(UNIT_BOX, "reflective")
     axes = [np.linspace(0, 1, 4)] * 3
     field = grid_of(lambda p, t: np.cos(9 * p[:, ::-1]), axes)
