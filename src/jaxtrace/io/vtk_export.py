@@ -246,8 +246,9 @@ def write_grid(
     facts = {} if time is None else {"TimeValue": np.float64(time)}
     rows = data.transpose(2, 1, 0, *range(3, data.ndim)).reshape(-1, *data.shape[3:])
     suffix = Path(path).suffix.lower()
-    spacing = [_even_spacing(axis) for axis in lines if suffix != ".vtr"]
-    even = None not in spacing and suffix != ".vtr"
+    steps = [] if suffix == ".vtr" else [_even_spacing(axis) for axis in lines]
+    spacing = [step for step in steps if step is not None]
+    even = len(spacing) == len(lines)
     if suffix == ".vti" and not even:
         raise ValueError("the axes are not even, which a .vti file needs: use .vtr")
     path, data = with_suffix(path, ".vti" if even else ".vtr"), {name: rows}

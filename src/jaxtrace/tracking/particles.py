@@ -125,7 +125,7 @@ def recycle(particles: Particles, fresh: Flags, positions: Vectors) -> Particles
 class Draw(eqx.Module):
     """Counter-based random numbers of one step (threefry of slot and step)."""
 
-    key: UInt32[Array, " 2"]
+    key: UInt32[Array | np.ndarray, " 2"]
     slots: Int[Array, " n"]
     step: Int[Array, ""]
 

@@ -209,7 +209,8 @@ def test_two_components_whole_numbers_and_no_numbers_are_accepted():
     found = sample(field, [[0.0, 1.0], [np.nan, 1.0]])
     np.testing.assert_array_equal(found, [[1, 1, 0], [np.nan] * 3])
     for shape, times in (((9, 6), None), ((3, 9, 6), [0, 1, 2])):
-        plane = StructuredGridSampler(np.ones((*shape, 2)), *EVEN[:2], times=times)
+        values, (x, y, _) = np.ones((*shape, 2)), EVEN
+        plane = StructuredGridSampler(values, x, y, times=times)
         np.testing.assert_array_equal(sample(plane, [[0.0, 1.0]]), [[1, 1, 0]])
 
 
