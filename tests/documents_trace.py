@@ -14,7 +14,7 @@ import jaxtrace.tracking.time_loop
 from documents import Guide
 from jaxrig import compile_once
 from jaxtrace.config import reset_config
-from jaxtrace.io.vtk_write import write_vti
+from jaxtrace.io.vtk_export import write_grid
 
 SHAPE = (9, 7, 5)
 
@@ -23,19 +23,12 @@ def write_flow(folder: Path) -> str:
     """Forty-five slices of a swirling flow in a box of 2 x 1 x 1."""
     axes = [np.linspace(0, s, n) for s, n in zip((2, 1, 1), SHAPE, strict=True)]
     x, y, z = np.meshgrid(*axes, indexing="ij")
-    spacing = tuple(float(a[1]) for a in axes)
     for step in range(45):
         swirl = np.cos(0.1 * step)
         u = np.sin(np.pi * x / 2) * np.cos(np.pi * y) * swirl
         v = -0.5 * np.cos(np.pi * x / 2) * np.sin(np.pi * y) * swirl
         field = np.stack([u, v, 0.1 * np.sin(np.pi * z)], -1).astype(np.float32)
-        write_vti(
-            folder / f"flow_{step:03d}.vti",
-            SHAPE,
-            origin=(0, 0, 0),
-            spacing=spacing,
-            point_data={"velocity": field.transpose(2, 1, 0, 3).reshape(-1, 3)},
-        )
+        write_grid(folder / f"flow_{step:03d}.vti", axes, field)
     return str(folder / "flow_*.vti")
 
 

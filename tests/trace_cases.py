@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from jaxtrace.io.vtk_write import write_collection, write_vtr
+from jaxtrace.io.vtk_write import write_collection, write_nodes
 
 SMALL = """
 [flow]
@@ -67,6 +67,6 @@ def write_slices(folder, times=(0.0, 0.5, 1.0)):
         values[:, 0] = 1 + time
         path = folder / f"flow_{index}.vtr"
         facts = {"TimeValue": np.float64(time)}
-        write_vtr(path, axes, point_data={"velocity": values}, field_data=facts)
+        write_nodes(path, axes, point_data={"velocity": values}, field_data=facts)
         steps.append((time, path.name))
     return write_collection(folder / "flow.pvd", steps)

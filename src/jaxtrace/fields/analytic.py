@@ -25,9 +25,15 @@ def number(value: Any) -> Any:
     return value if isinstance(value, jax.Array) else np.asarray(value, np.float64)
 
 
+def _scalar(value: Any) -> Any:
+    if np.ndim(value):
+        raise ValueError(f"{value} is given for one number: give each as its own")
+    return number(value)
+
+
 def parameter(default: float) -> Any:
     """Return a field of a flow: a number with a default."""
-    return eqx.field(converter=number, default_factory=lambda: np.asarray(default))
+    return eqx.field(converter=_scalar, default_factory=lambda: np.asarray(default))
 
 
 class UnboundedFlow(AbstractField):

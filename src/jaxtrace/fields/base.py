@@ -67,6 +67,8 @@ class AbstractField(eqx.Module, Field):
     """
 
     searches = False
+    # By identity: arrays have no hash, which `jax.jit(field)` asks for.
+    __hash__ = object.__hash__
 
     @property
     def frozen(self) -> "AbstractField":

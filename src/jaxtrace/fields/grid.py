@@ -255,6 +255,8 @@ def make_grid_field(
     if times is None:
         values = values[None]
     shape = tuple(np.asarray(a).size for a in axes)
+    if values.ndim == 4 and shape[2] == 1:
+        values = values[:, :, :, None]
     if values.ndim != 5 or values.shape[1:4] != shape or values.shape[4] not in (2, 3):
         raise ValueError(
             f"velocities of shape {tuple(values.shape)} do not fit axes of "
@@ -359,10 +361,11 @@ def make_axis(nodes: Any, name: str, outside: str) -> Axis:
 class StructuredGridSampler(Field):
     """Velocities on a grid with straight axes, uniform or not, steady or in time.
 
-    `velocity_data` is (Nx, Ny, Nz, 3), or (T, Nx, Ny, Nz, 3) with `times`; two
-    components are three with w = 0. `bounds_handling` says what is answered beyond the
-    grid: "clamp" (the value at the nearest point of its surface), "zero", "nan",
-    "extrapolate", or "periodic" (the first node follows one spacing after the last).
+    `velocity_data` is (Nx, Ny, Nz, 3), or (T, Nx, Ny, Nz, 3) with `times`; with one
+    node along z, that axis may be left out. Two components are three with w = 0.
+    `bounds_handling` says what is answered beyond the grid: "clamp" (the value at the
+    nearest point of its surface), "zero", "nan", "extrapolate", or "periodic" (the
+    first node follows one spacing after the last).
     With geometry="sphere" the axes are longitude and latitude in degrees and z in
     meters, velocities are in meters per second east, north and up, and `radius` is that
     of the sphere: a grid that goes round closes, rows are held to the poles, and
@@ -374,7 +377,7 @@ class StructuredGridSampler(Field):
         velocity_data: Any,
         grid_x: Any,
         grid_y: Any,
-        grid_z: Any,
+        grid_z: Any = 0.0,
         bounds_handling: str = "clamp",
         *,
         times: Any = None,

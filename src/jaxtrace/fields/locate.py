@@ -151,35 +151,19 @@ def locate(
     )  # fmt: skip
 
 
-def find(locator: Locator, x: Places, part: CellHint | None = None) -> Int[Array, " n"]:
-    """Return the hints that `locate` gives where nothing is known yet.
+def find(locator: Locator, x: Places) -> Int[Array, " n"]:
+    """Return the cells of places, and that nothing is known of those outside.
 
-    Neither a probe nor a walk nor coordinates are needed, which are most of what
-    `locate` compiles.
+    That is enough to start from, and a third of what `locate` compiles.
     """
     x = lax.stop_gradient(x)
     wanted = jnp.all(jnp.isfinite(x), -1)
 
-    def by_cells(given: tuple[Any, ...], active: Array) -> Array:
-        x, part = given
-        cell, found = ask_tree(locator, x, no_hint(active.shape), ~active, part)
+    def by_cells(x: Places, active: Array) -> Array:
+        cell, found = ask_tree(locator, x, no_hint(active.shape), ~active, None)
         return jnp.where(found, cell, NOWHERE)
 
-    def by_walls(given: tuple[Any, ...], active: Array) -> Array:
-        x, part = given
-        none = jnp.full_like(active, -1, np.int32)
-        return _hint_of_wall(
-            locator, closest_wall(locator.walls, x, none, active, part)[0]
-        )
-
-    hint = in_groups(wanted, (x, part), no_hint(wanted.shape), by_cells)
-    outside = wanted & (hint == NOWHERE)
-    return lax.cond(
-        jnp.any(outside),
-        lambda hint: in_groups(outside, (x, part), hint, by_walls),
-        lambda hint: hint,
-        hint,
-    )
+    return in_groups(wanted, x, no_hint(wanted.shape), by_cells)
 
 
 def _hint_of_wall(locator: Locator, wall: Int[Array, " n"]) -> CellHint:
@@ -219,12 +203,7 @@ def _resolve(
     """Find the missing ones, a group at a time: in cells first, then beyond walls."""
     records, walls = locator.records, locator.walls
 
-    def coordinates(x: Places, cell: Array, active: Array) -> Kept:
-        local = open_records(records, x, cell)
-        p, _ = invert(records, local, active)
-        return _kept(records, clamp(records, local, p))
-
-    def by_cells(given: tuple[Any, ...], active: Array) -> Place:
+    def by_cells(given: tuple[Any, ...], active: Array) -> tuple[Any, ...]:
         x, cell_hint, part = given
         start = hinted_cell(locator, cell_hint)
         cell, found = walk(locator, x, start, active & (cell_hint != NOWHERE))
@@ -232,27 +211,37 @@ def _resolve(
             jnp.all(found | ~active), lambda _, __, *known: known[:2], ask_tree,
             locator, x, cell, found | ~active, part,
         )  # fmt: skip
-        known = jnp.where(found, cell, NOWHERE)
-        return Place(cell, coordinates(x, cell, found), known)
+        return cell, jnp.where(found, cell, NOWHERE)
 
-    def by_walls(given: tuple[Any, ...], active: Array) -> Place:
+    def by_walls(given: tuple[Any, ...], active: Array) -> tuple[Any, ...]:
         x, guess, part = given
         wall, near = closest_wall(walls, x, guess, active, part)
-        cell, known = rows(walls.cells, wall), _hint_of_wall(locator, wall)
-        return Place(cell, coordinates(near, cell, active), known)
+        return rows(walls.cells, wall), _hint_of_wall(locator, wall), near
 
-    place = in_groups(missing, (x, cell_hint, part), place, by_cells)
-    outside = missing & (place.cell_hint == NOWHERE)
+    start = place.cell, place.cell_hint
+    cell, known = in_groups(missing, (x, cell_hint, part), start, by_cells)
+    outside = missing & (known == NOWHERE)
     # A walk ends where it met the boundary, most often: that wall is close.
-    met = rows(walls.of_cells, place.cell)
+    met = rows(walls.of_cells, cell)
     guess = jnp.where(met >= 0, met, jnp.maximum(-1 - cell_hint, -1))
     guess = jnp.where(cell_hint == NOWHERE, -1, guess)
-    return lax.cond(
+    cell, known, near = lax.cond(
         jnp.any(outside),
-        lambda place: in_groups(outside, (x, guess, part), place, by_walls),
-        lambda place: place,
-        place,
+        lambda *found: in_groups(outside, (x, guess, part), found, by_walls),
+        lambda *found: found,
+        *(cell, known, x),
     )
+    if not records.warped:
+        return Place(cell, place.coordinates, known)
+
+    # Of all at once: Newton's method is most of what a search compiles.
+    def coordinates(given: tuple[Any, ...], active: Array) -> Kept:
+        local = open_records(records, *given)
+        p, _ = invert(records, local, active)
+        return _kept(records, clamp(records, local, p))
+
+    kept = in_groups(missing, (near, cell), place.coordinates, coordinates)
+    return Place(cell, kept, known)
 
 
 def walk(

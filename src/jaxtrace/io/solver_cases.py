@@ -45,6 +45,11 @@ def _openfoam(path: Path) -> Any:
     reader.SetFileName(str(path))
     folder = path.parent.parent if path.name == FOAM_CONTROL else path.parent
     whole, parts = (_instants(f) for f in (folder, folder / "processor0"))
+    if not whole and (joint := sorted(folder.glob("processors*"))):
+        raise ValueError(
+            f"{joint[0]}: VTK does not read collated files of several processes; "
+            "reconstructPar puts the case together"
+        )
     reader.SetCaseType(0 if parts > whole else 1)  # decomposed or reconstructed
     # The averages of this package are used, as for every other format.
     reader.CreateCellToPointOff()

@@ -88,7 +88,7 @@ def listed_steps(path: str | Path) -> tuple[Step, ...]:
     )
 
 
-#: Every extension that `find_steps` understands.
+#: Every extension that `open_steps` understands.
 KNOWN_EXTENSIONS = (
     *(*SNAPSHOT_EXTENSIONS, *LIST_EXTENSIONS),
     *(*CASE_EXTENSIONS, *PLOT3D_EXTENSIONS),
@@ -101,18 +101,6 @@ def natural_key(path: str | Path) -> tuple[tuple[int, int, str], ...]:
     """Return sort key in which runs of digits count as numbers: 2 comes before 10."""
     parts = re.split(r"(\d+)", str(path))
     return tuple((1, int(p), p) if p.isdigit() else (0, 0, p) for p in parts if p)
-
-
-def find_steps(spec: PathSpec) -> tuple[Step, ...]:
-    """Return the steps a specification stands for, in natural order of their names.
-
-    A list keeps its order. Where parallel files such as `.pvtu` are found, their
-    pieces are left out; a collection found among other files speaks for them.
-    """
-    files = find_files(spec)
-    if len(files) == 1 and files[0].suffix.lower() in LIST_EXTENSIONS:
-        return listed_steps(files[0])
-    return tuple(Step((file,)) for file in files)
 
 
 def list_files(path: Path) -> list[Path]:
@@ -138,6 +126,8 @@ def find_files(
 ) -> list[Path]:
     """Return the files of one kind a specification stands for, in natural order.
 
+    A list keeps its order. Where parallel files such as `.pvtu` are found, their
+    pieces are left out; a collection found among other files speaks for them.
     FileNotFoundError says what was looked for, ValueError which kinds are known.
     """
     if isinstance(spec, str | os.PathLike):
@@ -321,4 +311,6 @@ def open_steps(spec: PathSpec, time_source: str | None = None) -> FileSteps | Ca
                 f"time_source={time_source!r}"
             )
         return CaseSteps(first)
-    return FileSteps(find_steps(spec), time_source)
+    if kind_of(first) in LIST_EXTENSIONS:
+        return FileSteps(listed_steps(first), time_source)
+    return FileSteps([Step((file,)) for file in files], time_source)

@@ -78,7 +78,8 @@ def open_store(
         )
     if path.exists() and mode == "x":
         raise FileExistsError(
-            f"{path} exists: use mode 'w' to replace it, 'a' to continue"
+            f"{path} exists: choose another name, or delete it; a run continues in it "
+            "with resume=True, a store opens in the modes 'a' and 'w'"
         )
     if not path.exists() and mode == "r":
         raise FileNotFoundError(f"{path} does not exist")

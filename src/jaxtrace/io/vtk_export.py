@@ -15,9 +15,8 @@ from jaxtrace.io.vtk_write import (
     index_kind,
     vertices,
     write_collection,
-    write_vti,
+    write_nodes,
     write_vtp,
-    write_vtr,
     write_vtu,
 )
 from jaxtrace.paths import column_blocks, joined_steps
@@ -246,16 +245,15 @@ def write_grid(
         raise ValueError(f"{name!r} has shape {data.shape}, these axes need {shape}")
     facts = {} if time is None else {"TimeValue": np.float64(time)}
     rows = data.transpose(2, 1, 0, *range(3, data.ndim)).reshape(-1, *data.shape[3:])
-    even, suffix = all(map(_is_even, lines)), Path(path).suffix.lower()
+    suffix = Path(path).suffix.lower()
+    steps = [] if suffix == ".vtr" else [_even_spacing(axis) for axis in lines]
+    spacing = [step for step in steps if step is not None]
+    even = len(spacing) == len(lines)
     if suffix == ".vti" and not even:
         raise ValueError("the axes are not even, which a .vti file needs: use .vtr")
-    if suffix == ".vtr" or not even:
-        path = with_suffix(path, ".vtr")
-        return write_vtr(path, lines, point_data={name: rows}, field_data=facts)
-    path, origin = with_suffix(path, ".vti"), [float(axis[0]) for axis in lines]
-    spacing = [_spacing(axis) for axis in lines]
-    return write_vti(
-        path, shape, origin, spacing, point_data={name: rows}, field_data=facts
+    path, data = with_suffix(path, ".vti" if even else ".vtr"), {name: rows}
+    return write_nodes(
+        path, lines, spacing if even else None, point_data=data, field_data=facts
     )
 
 
@@ -304,15 +302,12 @@ def _cells(cells: Any, nodes: int) -> CellArrays:
     return CellArrays(array.reshape(-1), ends, types)
 
 
-def _spacing(axis: np.ndarray) -> float:
+def _even_spacing(axis: np.ndarray) -> float | None:
+    """Return the spacing of an axis that rises and is even to rounding, else None."""
     if len(axis) < 2:
         return 1.0
-    return (float(axis[-1]) - float(axis[0])) / (len(axis) - 1)
-
-
-def _is_even(axis: np.ndarray) -> bool:
-    if len(axis) < 2:
-        return True
+    spacing = (float(axis[-1]) - float(axis[0])) / (len(axis) - 1)
     exact = np.linspace(float(axis[0]), float(axis[-1]), len(axis))
     rounding = 4 * np.finfo(np.result_type(axis, np.float32)).eps * np.abs(exact).max()
-    return bool(_spacing(axis) > 0 and np.all(np.abs(axis - exact) <= rounding))
+    even = spacing > 0 and np.all(np.abs(axis - exact) <= rounding)
+    return spacing if even else None

@@ -108,7 +108,6 @@ def write_vtp(
     verts: CellArrays | None = None,
     lines: CellArrays | None = None,
     point_data: Arrays | None = None,
-    field_data: Arrays | None = None,
     shown: np.ndarray | None = None,
 ) -> Path:
     """Write points, vertices and polylines.
@@ -123,7 +122,7 @@ def write_vtp(
             size[f"NumberOf{tag}"] = len(cells.offsets)
             sections[tag] = _cell_arrays(cells)
     sections["PointData"] = _point_data(point_data, points.rows, shown)
-    return _write(path, "PolyData", {}, size, sections, field_data)
+    return _write(path, "PolyData", {}, size, sections, None)
 
 
 def write_vtu(
@@ -147,39 +146,29 @@ def write_vtu(
     return _write(path, "UnstructuredGrid", {}, size, sections, field_data)
 
 
-def write_vti(
-    path: Filename,
-    shape: Sequence[int],
-    origin: Any,
-    spacing: Any,
-    *,
-    point_data: Arrays | None = None,
-    field_data: Arrays | None = None,
-) -> Path:
-    """Write an even grid of `shape` nodes; the rows of the data run x fastest."""
-    numbers = lambda values: " ".join(repr(float(value)) for value in values)
-    extent = " ".join(f"0 {n - 1}" for n in shape)
-    whole = {"WholeExtent": extent, "Origin": numbers(origin)}
-    whole["Spacing"] = numbers(spacing)
-    sections = {"PointData": _point_data(point_data, int(np.prod(shape)))}
-    return _write(path, "ImageData", whole, {"Extent": extent}, sections, field_data)
-
-
-def write_vtr(
+def write_nodes(
     path: Filename,
     axes: Sequence[Any],
+    spacing: Sequence[float] | None = None,
     *,
     point_data: Arrays | None = None,
     field_data: Arrays | None = None,
 ) -> Path:
-    """Write a grid spanned by three axes; the rows of the data run x fastest."""
-    coordinates = [_array(name, a) for name, a in zip("xyz", axes, strict=True)]
-    shape = [axis.rows for axis in coordinates]
+    """Write a grid spanned by three axes, or the even one of a spacing.
+
+    The rows of the data run x fastest.
+    """
+    shape = [len(axis) for axis in axes]
     extent = " ".join(f"0 {n - 1}" for n in shape)
-    data = _point_data(point_data, int(np.prod(shape)))
-    sections = {"Coordinates": coordinates, "PointData": data}
     whole, piece = {"WholeExtent": extent}, {"Extent": extent}
-    return _write(path, "RectilinearGrid", whole, piece, sections, field_data)
+    sections = {"PointData": _point_data(point_data, int(np.prod(shape)))}
+    if spacing is None:
+        columns = [_array(name, a) for name, a in zip("xyz", axes, strict=True)]
+        sections = {"Coordinates": columns, **sections}
+        return _write(path, "RectilinearGrid", whole, piece, sections, field_data)
+    numbers = lambda values: " ".join(repr(float(value)) for value in values)
+    whole |= {"Origin": numbers(a[0] for a in axes), "Spacing": numbers(spacing)}
+    return _write(path, "ImageData", whole, piece, sections, field_data)
 
 
 def _cell_arrays(cells: CellArrays) -> list[_Array]:

@@ -7,6 +7,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int, UInt32
 
 from jaxrig import compile_once
@@ -57,7 +58,7 @@ class Dynamics(eqx.Module):
     field: AbstractField
     boundary: AbstractBoundary
     motion: AbstractMotion
-    key: UInt32[Array, " 2"]
+    key: UInt32[Array | np.ndarray, " 2"]
     behaviors: Behaviors = eqx.field(default_factory=Behaviors)
 
 

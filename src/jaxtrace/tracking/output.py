@@ -82,10 +82,10 @@ class Collected(Output):
     def begin(self, opening: Record, particles: Particles) -> tuple[int, Particles]:
         """Take frame 0; say from which frame on to go, and with which particles."""
         self.arrays: Arrays = {}
-        for name, array in _host(opening).items():
+        for name, array in _recorded(opening).items():
             shape = (len(self.times), self.count, *array.shape[2:])
             self.arrays[name] = np.empty(shape, array.dtype)
-        self._put(0, (opening,))
+        self._opening = opening  # fetched at the end: the run need not wait for it
         return 0, particles
 
     def take(self, chunk: Chunk) -> None:
@@ -94,6 +94,7 @@ class Collected(Output):
 
     def trajectory(self, particles: Particles, fill: float) -> Trajectory:
         """Return all frames as a trajectory."""
+        self._put(0, (self._opening,))
         return self.make_trajectory(self.arrays, particles, fill)
 
     def close(self) -> None:
@@ -256,7 +257,12 @@ def _without(arrays: Arrays, absent: np.ndarray) -> Arrays:
     return found
 
 
-def _host(record: Record) -> Arrays:
-    """Return the arrays of a record."""
+def _recorded(record: Record) -> dict[str, jax.Array]:
+    """Return the arrays of a record by their names."""
     parts = {name: getattr(record, name) for name in RECORDED} | record.variables
-    return {n: np.asarray(a) for n, a in parts.items() if a is not None}
+    return {name: array for name, array in parts.items() if array is not None}
+
+
+def _host(record: Record) -> Arrays:
+    """Return the arrays of a record, fetched."""
+    return {name: np.asarray(array) for name, array in _recorded(record).items()}

@@ -125,7 +125,7 @@ def recycle(particles: Particles, fresh: Flags, positions: Vectors) -> Particles
 class Draw(eqx.Module):
     """Counter-based random numbers of one step (threefry of slot and step)."""
 
-    key: UInt32[Array, " 2"]
+    key: UInt32[Array | np.ndarray, " 2"]
     slots: Int[Array, " n"]
     step: Int[Array, ""]
 
@@ -175,6 +175,9 @@ def _fraction(bits: UInt32[Array, "n 4"], dtype: np.dtype) -> Float[Array, "n 2"
     return (bits[:, :2] >> 8).astype(np.float32) * np.float32(2.0**-24)
 
 
-def noise_key(seed: int) -> UInt32[Array, " 2"]:
-    """Return the key of a seed."""
-    return jax.random.key_data(jax.random.key(seed, impl="threefry2x32"))
+def noise_key(seed: Any) -> UInt32[Array | np.ndarray, " 2"]:
+    """Return the key of a seed, that of `jax.random.key`."""
+    if isinstance(seed, jax.Array):
+        return jax.random.key_data(jax.random.key(seed, impl="threefry2x32"))
+    high, low = divmod(int(seed), 2**32)  # without asking a device
+    return np.array([high % 2**32, low], np.uint32)

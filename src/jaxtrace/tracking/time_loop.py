@@ -373,7 +373,8 @@ class ChunkedRun:
         self.windows.prefetch(self.schedule, last)
         if last - first < self.frames:
             records = jax.tree.map(lambda x: x[: last - first], records)
-        jax.tree.map(lambda x: x.copy_to_host_async(), records)
+        fetched = records, after.status, after.exit_time
+        jax.tree.map(lambda x: x.copy_to_host_async(), fetched)
         return Chunk(first, last - first, records, after)
 
     def _shrink(self, error: Exception, particles: Particles) -> bool:
@@ -412,7 +413,8 @@ class ChunkedRun:
             dynamics, part = replicate((dynamics, part), self.mesh)
             after, record = self._entry(dynamics, particles, part, *how, self.mesh)
             return after, (record,)
-        part = jax.device_put(part)
+        if self.parts > 1:  # one copy for all; a single call takes NumPy arrays faster
+            part = jax.device_put(part)
         work = lambda some: self._entry(dynamics, some, part, *how)
         done = call_together(work, split_axis(particles, self.parts))
         after, records = zip(*done, strict=True)

@@ -316,7 +316,7 @@ class ParticleTracker:
         times = frames[kept_frames(len(frames), interval)]
         sink = open_output(output, resume, times, count, facts, releases)
         with contextlib.closing(sink):
-            here, instant, samples = windows.at(jax.device_put(instant), samples)
+            here, instant, samples = windows.at(instant, samples)
             allow_one_program(begin)
             particles, opening = begin(here, seeds, instant, method, samples)
             del here

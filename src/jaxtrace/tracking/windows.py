@@ -69,6 +69,8 @@ class SliceWindows:
         self, instant: Instant, samples: Mapping[str, Instant]
     ) -> tuple[Dynamics, Instant, dict[str, Instant]]:
         """Return the world of one instant, and the instant as it sees it."""
+        if not self.streams:
+            return self._world, instant, dict(samples)
         given = {FLOW: instant, **samples}
         used = {name: np.asarray(given[name].slices) for name in self._streamed}
         ends = {name: (int(u.min()), int(u.max())) for name, u in used.items()}

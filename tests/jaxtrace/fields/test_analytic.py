@@ -227,6 +227,8 @@ def test_fields_of_ours_are_themselves_and_what_is_no_field_is_refused():
     assert as_field(flow) is flow
     with pytest.raises(TypeError, match="ndarray is not a field"):
         as_field(np.zeros(3))
+    with pytest.raises(ValueError, match="is given for one number"):
+        Rotation(np.array([1.0, 2.0]))
 
 
 @pytest.mark.parametrize("shape", [(4, 3), (9, 4), (9,)])

@@ -62,3 +62,4 @@ def test_fields_are_pytrees_that_compiled_functions_take():
 
     assert np.allclose(ask(Rotation(2.0), 0.0)[0], [-2, 2, 0])
     assert np.allclose(ask(Rotation(3.0), jnp.float32(1))[0], [-3, 3, 0])
+    assert np.allclose(jax.jit(Rotation(2.0))(x, 0.0)[0], [-2, 2, 0])

@@ -208,6 +208,10 @@ def test_two_components_whole_numbers_and_no_numbers_are_accepted():
     field = make_grid_field(np.ones((9, 6, 4, 2), int), EVEN)
     found = sample(field, [[0.0, 1.0], [np.nan, 1.0]])
     np.testing.assert_array_equal(found, [[1, 1, 0], [np.nan] * 3])
+    for shape, times in (((9, 6), None), ((3, 9, 6), [0, 1, 2])):
+        values, (x, y, _) = np.ones((*shape, 2)), EVEN
+        plane = StructuredGridSampler(values, x, y, times=times)
+        np.testing.assert_array_equal(sample(plane, [[0.0, 1.0]]), [[1, 1, 0]])
 
 
 def test_another_field_of_the_same_shape_is_not_compiled_again():

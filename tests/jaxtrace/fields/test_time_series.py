@@ -19,7 +19,6 @@ def series(points, connectivity=None, **options):
 
 CASES = {
     "uniform": lambda: series(grid_points(ratio=1.0)),
-    "rectilinear": lambda: series(grid_points(shuffle=False)),
     "permuted": lambda: series(grid_points()),
     "planar": lambda: series(grid_points(shape=(5, 4, 1))),
     "mesh": lambda: series(*tetra_mesh()),

@@ -190,7 +190,7 @@ def test_the_first_exit_counts_where_a_path_comes_back():
 
 def test_no_path_leaks():
     low, high = np.zeros(3), np.ones(3)
-    start, end = paths(low, high, seed=4)
+    start, end = (some[:800] for some in paths(low, high, seed=4))
     start = np.where(within(start)[:, None], start, start * 0.5)
     assert within(start).all()
     field = bent()

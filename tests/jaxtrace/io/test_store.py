@@ -120,7 +120,7 @@ def test_modes(tmp_path):
         open_store(path, "r")
     with open_store(path, "a") as store:
         store.append(*frames(3))
-    with pytest.raises(FileExistsError, match="mode 'w' to replace"):
+    with pytest.raises(FileExistsError, match="resume=True"):
         open_store(path, "x")
     with open_store(path, "r") as store:
         assert_frames(store, 3)

@@ -293,6 +293,9 @@ def test_cases_that_cannot_be_read_are_named(tmp_path, capfd):
         (tmp_path / name).write_text("nonsense\n")
         with pytest.raises(ValueError, match=name):
             CaseSteps(tmp_path / name).read(0)
+    (tmp_path / "processors2").mkdir()
+    with pytest.raises(ValueError, match=r"processors2: .* collated"):
+        CaseSteps(tmp_path / "a.foam")
     assert capfd.readouterr() == ("", "")
 
 

@@ -90,13 +90,11 @@ def test_polydata_comes_back_exactly(tmp_path):
         verts=verts,
         lines=line_cells(2, 3, 3),
         point_data=data,
-        field_data={"TimeValue": 2.5},
     )
     found = trace_vtk.load(path)
     np.testing.assert_array_equal(trace_vtk.points(found), points)
     assert trace_vtk.cells(found) == [(8,), (0, 1), (2, 3, 4), (5, 6, 7)]
     assert_same(trace_vtk.arrays(found.GetPointData()), data)
-    assert trace_vtk.arrays(found.GetFieldData())["TimeValue"] == [2.5]
 
 
 def test_unstructured_grids_keep_mixed_cells(tmp_path):

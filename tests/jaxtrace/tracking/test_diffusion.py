@@ -71,8 +71,7 @@ def test_the_walk_is_normal_and_independent_in_time():
     assert kurtosis == pytest.approx(3, abs=4.5 * np.sqrt(24 / steps.size))
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("dt", [1e-3, -1e-3], ids=["forward", "backward"])
+@pytest.mark.parametrize(("scheme", "dt"), [*zip(SCHEMES, [1e-3, -1e-3], strict=True)])
 def test_a_well_mixed_cloud_stays_well_mixed(scheme, dt):
     assert unmixed(mixed(Diffusion(ramp, scheme), dt=dt)) < 2.5
 
@@ -90,7 +89,9 @@ def test_without_the_drift_a_cloud_gathers_where_it_walks_least():
     assert np.mean(found[:, 0] < 0.4) > 0.45
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize(
+    "scheme", ["milstein", pytest.param("euler-maruyama", marks=pytest.mark.slow)]
+)
 def test_a_diffusivity_that_ends_at_a_wall(scheme):
     """K falls to nothing at a wall, and would be negative beyond it."""
 
@@ -198,9 +199,6 @@ def test_a_particle_walks_alike_alone_in_a_batch_and_tiled():
     whole = simulate(still, seeds, times, motion=motion, seed=3).positions
     some = simulate(still, seeds[:2], times, motion=motion, seed=3).positions
     np.testing.assert_array_equal(some, whole[:, :2])
-    assert not np.allclose(
-        simulate(still, seeds, times, motion=motion).positions, whole
-    )
 
 
 def test_noise_does_not_depend_on_what_is_recorded():

@@ -11,7 +11,8 @@ OUTPUTS = ["run.zarr", "run.h5", "run.pvd"]
 
 
 def track(**options):
-    return trace_flows.track(record_velocities=True, **options)
+    often = {"progress_update_every": 0.1}  # a chunk is a file of every array
+    return trace_flows.track(record_velocities=True, **often, **options)
 
 
 class Stopped(Exception):
@@ -56,7 +57,7 @@ def test_a_stopped_run_goes_on_bit_for_bit(tmp_path, reference, name, part):
 
 def test_a_torn_tail_is_cut(tmp_path, reference):
     with pytest.raises(Stopped):
-        track(output=tmp_path / "run.zarr", progress_callback=stop_after(0.5))
+        track(output=tmp_path / "run.zarr", progress_callback=stop_after(0.2))
     with open_store(tmp_path / "run.zarr", "a") as store:
         torn = np.zeros((1, 60, 3), np.float32)
         store.append([99.0], {"positions": torn, "velocities": torn})
@@ -76,7 +77,7 @@ def test_a_run_goes_on_with_other_batches(tmp_path, reference):
     with pytest.raises(Stopped):
         track(
             output=tmp_path / "run.zarr",
-            progress_callback=stop_after(0.5),
+            progress_callback=stop_after(0.2),
             batch_size=7,
         )
     got = track(output=tmp_path / "run.zarr", resume=True)
@@ -91,7 +92,7 @@ def test_an_output_is_never_overwritten_unasked(tmp_path):
 
 def test_another_run_is_not_resumed(tmp_path):
     with pytest.raises(Stopped):
-        track(output=tmp_path / "run.zarr", progress_callback=stop_after(0.5))
+        track(output=tmp_path / "run.zarr", progress_callback=stop_after(0.2))
     with pytest.raises(ValueError, match="integrator='rk2'"):
         track(output=tmp_path / "run.zarr", resume=True, integrator="euler")
     with pytest.raises(ValueError, match="n_particles=60"):

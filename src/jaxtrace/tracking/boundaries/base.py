@@ -60,6 +60,9 @@ class AbstractBoundary(eqx.Module):
     `fill` is what is recorded for a particle that is gone.
     """
 
+    # By identity: arrays have no hash, which `jax.jit(boundary)` asks for.
+    __hash__ = object.__hash__
+
     @abc.abstractmethod
     def apply(self, particles: Particles, context: StepContext) -> Particles:
         """Return the particles after the rule."""

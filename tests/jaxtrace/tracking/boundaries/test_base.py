@@ -1,4 +1,4 @@
-import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from jaxtrace.tracking.boundaries.base import (
     compose_boundaries,
     reach,
 )
-from jaxtrace.tracking.boundaries.box import box_boundary
+from jaxtrace.tracking.boundaries.box import box_boundary, reflective_boundary
 from jaxtrace.tracking.boundaries.channel import channel_boundary
 from jaxtrace.tracking.boundaries.solids import spherical_boundary
 from jaxtrace.tracking.particles import Draw, noise_key
@@ -56,8 +56,9 @@ POINTS = np.array([[-0.5, 0.5, 0.5], [0.5, 0.5, 0.5]], np.float32)
 def test_functions_of_jax_are_compiled():
     boundary = as_boundary(jnp.abs)
     np.testing.assert_array_equal(boundary(POINTS), np.abs(POINTS))
-    found = eqx.filter_jit(lambda b, x: b(x))(boundary, POINTS)
-    np.testing.assert_array_equal(found, np.abs(POINTS))
+    np.testing.assert_array_equal(jax.jit(boundary)(POINTS), np.abs(POINTS))
+    walls = reflective_boundary([[0, 0, 0], [1, 1, 1]])
+    np.testing.assert_array_equal(jax.jit(walls)(POINTS), np.abs(POINTS))
 
 
 def write_into(positions):
@@ -70,7 +71,7 @@ def test_functions_of_numpy_are_called_with_a_warning():
         boundary = as_boundary(write_into)
     expected = np.maximum(POINTS, 0)
     np.testing.assert_array_equal(boundary(POINTS), expected)
-    found = eqx.filter_jit(lambda b, x: b(x))(boundary, POINTS)
+    found = jax.jit(boundary)(POINTS)
     np.testing.assert_array_equal(found, expected)
 
 

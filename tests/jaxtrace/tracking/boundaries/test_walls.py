@@ -148,7 +148,8 @@ def test_a_mirror_mirrors_velocities_too(bend):
     before = jnp.tile(jnp.array([[1.75, 0.5, 0.5]]), (COUNT, 1))
     place = lambda x: cross(wall_boundary("reflect"), before, x, field=bend).positions
     speed = jnp.tile(jnp.array([[1.0, 2.0, 3.0]]), (COUNT, 1))
-    _, found = jax.jvp(place, (before + 0.3 * speed,), (speed,))
+    both = jax.jit(lambda x, v: jax.jvp(place, (x,), (v,)))
+    _, found = both(before + 0.3 * speed, speed)
     np.testing.assert_allclose(found[0], [-1, 2, -3], atol=1e-5)
 
 
