@@ -32,7 +32,7 @@ def unmixed(positions):
 
 def mixed(motion, steps=150, dt=1e-3, boundary="reflective"):
     """The cloud after a while in a closed box, even at the start."""
-    count = 4000
+    count = 2000
     seeds = np.full((count, 3), 0.5, np.float32)
     seeds[:, 0] = (np.arange(count) + 0.5) / count
     box = box_boundary([[0, 0, 0], [1, 0, 0]], boundary)
@@ -202,18 +202,15 @@ def test_a_particle_walks_alike_alone_in_a_batch_and_tiled():
 
 
 def test_noise_does_not_depend_on_what_is_recorded():
-    seeds = single(cloud(4))
-    every = simulate(
-        still, seeds, np.linspace(0, 1, 5), motion=Diffusion(0.1)
-    ).positions
-    last = simulate(
-        still, seeds, np.linspace(0, 1, 2), substeps=4, motion=Diffusion(0.1)
-    ).positions
+    seeds, times = single(cloud(8)), np.linspace(0, 1, 4)
+    motion = Diffusion(0.1)
+    every = simulate(still, seeds, times, motion=motion).positions
+    last = simulate(still, seeds, [0.0, 1.0], substeps=3, motion=motion).positions
     np.testing.assert_array_equal(every[-1], last[-1])
 
 
 def test_chance_acts_at_the_end_of_adaptive_intervals():
-    seeds, times = single(cloud(4)), np.linspace(0, 1, 3)
+    seeds, times = single(cloud(8)), np.linspace(0, 1, 4)
     fixed = end(still, seeds, times, motion=Diffusion(0.1))
     found = end(still, seeds, times, motion=Diffusion(0.1), tolerance=1e-4)
     np.testing.assert_allclose(found, fixed, rtol=1e-6)
