@@ -22,7 +22,7 @@ from jaxtrace.fields.curved_grid import CurvilinearGrid
 from jaxtrace.fields.curvilinear import CurvilinearField, make_curvilinear_field
 from jaxtrace.sphere import EARTH_RADIUS, great_circle
 from jaxtrace.tracking import create_tracker
-from jaxtrace.tracking.time_loop import simulate
+from jaxtrace.tracking.simulation import simulate
 
 PARTICLES, SLICES, STEPS, REPEATS = 100_000, 5, 96, 5
 DAY = 86400.0

@@ -14,9 +14,9 @@ from jaxtrace.tracking import boundary
 from jaxtrace.tracking.boundaries.base import StepContext
 from jaxtrace.tracking.particles import Draw, noise_key, seed_particles
 from jaxtrace.tracking.schedule import make_schedule
+from jaxtrace.tracking.simulation import Paths
 from jaxtrace.tracking.step import Method
 from jaxtrace.tracking.time_loop import (
-    Paths,
     advance,
     first_instant,
     initialize,

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxtrace.fields.grid import make_grid_field
-from jaxtrace.tracking.time_loop import simulate
+from jaxtrace.tracking.simulation import simulate
 
 UNIT_BOX = [[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]
 

@@ -12,7 +12,7 @@ from jaxtrace.fields.curvilinear import make_curvilinear_field
 from jaxtrace.fields.grid import make_grid_field
 from jaxtrace.fields.mesh import make_mesh_field
 from jaxtrace.tracking.boundaries.box import box_boundary
-from jaxtrace.tracking.time_loop import simulate
+from jaxtrace.tracking.simulation import simulate
 from trace_meshes import plane_lattice
 from trace_runs import end, grid_of
 

@@ -16,7 +16,7 @@ from jaxtrace.fields.grid import make_grid_field
 from jaxtrace.sphere import EARTH_RADIUS, angle, great_circle, sine
 from jaxtrace.tracking.motion import Diffusion, Inertial
 from jaxtrace.tracking.seeding import random_seeds
-from jaxtrace.tracking.time_loop import simulate
+from jaxtrace.tracking.simulation import simulate
 from jaxtrace.tracking.tracker import create_tracker
 from jaxtrace.trajectory import Trajectory
 from jaxtrace.types import ParticleStatus

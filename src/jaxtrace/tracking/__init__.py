@@ -28,7 +28,7 @@ from jaxtrace.tracking.seeding import (
     sphere_seeds,
     uniform_grid_seeds,
 )
-from jaxtrace.tracking.time_loop import Paths, simulate
+from jaxtrace.tracking.simulation import Paths, simulate
 from jaxtrace.tracking.tracker import ParticleTracker, TrackerOptions, create_tracker
 from jaxtrace.trajectory import Trajectory, merge_trajectories
 

@@ -13,7 +13,7 @@ from jaxtrace.fields.curved_grid import CurvilinearGrid
 from jaxtrace.fields.curvilinear import make_curvilinear_field
 from jaxtrace.fields.quads import close_columns, grid_angles, make_quads, unit_vectors
 from jaxtrace.sphere import EARTH_RADIUS, great_circle
-from jaxtrace.tracking.time_loop import simulate
+from jaxtrace.tracking.simulation import simulate
 from trace_ocean import solid, tilted
 
 DAY = 86400.0

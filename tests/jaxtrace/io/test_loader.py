@@ -18,7 +18,7 @@ from jaxtrace.io.loader import (
     load_optimized_dataset,
 )
 from jaxtrace.io.vtk_export import write_points
-from jaxtrace.tracking.time_loop import simulate
+from jaxtrace.tracking.simulation import simulate
 from jaxtrace.tracking.tracker import create_tracker
 
 

@@ -25,7 +25,7 @@ from jaxtrace.tracking.behaviors import (
     Windage,
 )
 from jaxtrace.tracking.motion import Diffusion
-from jaxtrace.tracking.time_loop import simulate
+from jaxtrace.tracking.simulation import simulate
 from jaxtrace.tracking.tracker import create_tracker
 from jaxtrace.types import ParticleStatus
 

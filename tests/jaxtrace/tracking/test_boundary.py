@@ -7,7 +7,7 @@ import pytest
 from jaxrig import compile_once
 from jaxtrace.tracking import boundary
 from jaxtrace.tracking.boundaries.base import AbstractBoundary, as_boundary
-from jaxtrace.tracking.time_loop import simulate
+from jaxtrace.tracking.simulation import simulate
 from jaxtrace.types import ParticleStatus
 from trace_boundaries import (
     BOX,

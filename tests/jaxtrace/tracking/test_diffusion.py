@@ -11,7 +11,7 @@ from jaxtrace.fields.analytic import UniformFlow
 from jaxtrace.fields.base import Field
 from jaxtrace.tracking.boundaries.box import box_boundary
 from jaxtrace.tracking.motion import SCHEMES, Diffusion, PassiveTracer
-from jaxtrace.tracking.time_loop import simulate
+from jaxtrace.tracking.simulation import simulate
 from trace_runs import UNIT_BOX, cloud, end, grid_of, single, still
 
 HOUR = 3600.0

@@ -13,8 +13,9 @@ from jaxtrace.tracking.boundaries.channel import channel_boundary
 from jaxtrace.tracking.boundaries.solids import spherical_boundary
 from jaxtrace.tracking.motion import Diffusion, Inertial, PassiveTracer
 from jaxtrace.tracking.particles import noise_key
+from jaxtrace.tracking.simulation import simulate
 from jaxtrace.tracking.step import Method, single_step
-from jaxtrace.tracking.time_loop import make_dynamics, simulate
+from jaxtrace.tracking.time_loop import make_dynamics
 from trace_runs import UNIT_BOX, cloud, end, still
 
 TIMES = np.linspace(0, 2, 9)

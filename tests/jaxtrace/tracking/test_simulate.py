@@ -9,7 +9,7 @@ from jaxrig.testing import assert_one_trace
 from jaxtrace.fields.analytic import ABCFlow, DoubleGyre, UniformFlow
 from jaxtrace.integrators import METHODS
 from jaxtrace.tracking.boundaries.box import box_boundary
-from jaxtrace.tracking.time_loop import simulate
+from jaxtrace.tracking.simulation import simulate
 from jaxtrace.types import ParticleStatus
 from trace_runs import UNIT_BOX, cloud, end, grid_of, single, spiral, still
 

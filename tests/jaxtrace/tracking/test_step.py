@@ -10,8 +10,9 @@ from jaxtrace.integrators import SHORTEST, euler_step, rk2_step, rk4_step
 from jaxtrace.tracking import step as module
 from jaxtrace.tracking.boundaries.box import box_boundary
 from jaxtrace.tracking.motion import Diffusion, Inertial, PassiveTracer
+from jaxtrace.tracking.simulation import simulate
 from jaxtrace.tracking.step import Method, TimeStep, single_step
-from jaxtrace.tracking.time_loop import make_dynamics, simulate
+from jaxtrace.tracking.time_loop import make_dynamics
 from jaxtrace.types import ParticleStatus
 from trace_meshes import SIX, lattice, split
 from trace_runs import UNIT_BOX, cloud, end, grid_of, single, spiral, still

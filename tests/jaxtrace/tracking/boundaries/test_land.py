@@ -13,7 +13,7 @@ from jaxtrace.sphere import EARTH_RADIUS
 from jaxtrace.tracking.boundaries.walls import reach_shore
 from jaxtrace.tracking.motion import Diffusion
 from jaxtrace.tracking.particles import seed_particles
-from jaxtrace.tracking.time_loop import simulate
+from jaxtrace.tracking.simulation import simulate
 from jaxtrace.types import ParticleStatus
 
 LON, LAT = np.arange(21.0), np.arange(-10.0, 11.0)

@@ -9,7 +9,7 @@ import pytest
 from jaxtrace.fields.analytic import UniformFlow
 from jaxtrace.fields.mesh import make_mesh_field
 from jaxtrace.tracking.boundaries.walls import wall_boundary
-from jaxtrace.tracking.time_loop import simulate
+from jaxtrace.tracking.simulation import simulate
 from jaxtrace.types import ParticleStatus
 from trace_boundaries import cross
 
