@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -438,6 +439,11 @@ def create_tracker(
     """
     names = list(readers(TrackerOptions))
     known = known_only(options, names, "option of create_tracker")
-    return ParticleTracker(
-        integrator_name, field, boundary_condition, TrackerOptions(**known)
-    )
+    chosen = TrackerOptions(**known)
+    if "error_tolerance" in known and not chosen.adaptive_dt:
+        warnings.warn(
+            "error_tolerance has no effect without adaptive_dt=True: steps have the "
+            "length of dt",
+            stacklevel=2,
+        )
+    return ParticleTracker(integrator_name, field, boundary_condition, chosen)

@@ -250,6 +250,12 @@ def test_adaptive_runs_agree_with_fine_steps():
     assert got.metadata["integrator"] == "rk45"
 
 
+def test_a_tolerance_without_adaptive_steps_says_that_it_is_not_used():
+    with pytest.warns(UserWarning, match="adaptive_dt=True"):
+        create_tracker("rk4", noise_field(), None, error_tolerance=1e-5)
+    create_tracker("rk4", noise_field(), None, adaptive_dt=True, error_tolerance=1e-5)
+
+
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
