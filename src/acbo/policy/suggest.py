@@ -19,6 +19,7 @@ from acbo.policy.problem import (
     make_problem,
 )
 from acbo.posterior.order_chains import GraphPosterior
+from acbo.surrogate.encode import READING_BUCKETS
 from acbo.surrogate.predictor import infer_graphs
 from acbo.types import MINIMIZE, Range, percent, plus_minus, signed
 from jaxrig.notebook import Shown
@@ -248,7 +249,10 @@ def suggest_for(problem: Problem, table: DataTable) -> Suggestion:
         and np.isin(table.values[:, table.index(name)], (0.0, 1.0)).all()
     }
     graphs = graphs_of(table, problem.know, problem.forbid, problem.tiers)
-    if problem.planned:
+    why_planned = list(problem.planned)
+    if len(table.names) > READING_BUCKETS[-1]:
+        why_planned.append(f"more than {READING_BUCKETS[-1]} variables")
+    if why_planned:
         batch, found = plan(seen, graphs, problem, levels)
         edges, method = graphs.edge_probs, "expected improvement under sampled models"
     else:
@@ -271,7 +275,7 @@ def suggest_for(problem: Problem, table: DataTable) -> Suggestion:
         tuple(name for name in free if name not in levels),
         method,
         max(each.gain for each in (*found, *experiments)) >= WORTHWHILE * deviation,
-        (*table.notes, *note, *notes_on(seen, problem, graphs)),
+        (*table.notes, *note, *notes_on(seen, problem, graphs, why_planned)),
         table.labels,
         table.dropped,
         graphs.unlike_training,
@@ -368,7 +372,10 @@ def reasons_from_rows(seen: Experiments) -> tuple[str, ...]:
 
 
 def notes_on(
-    seen: Experiments, problem: Problem, graphs: GraphPosterior
+    seen: Experiments,
+    problem: Problem,
+    graphs: GraphPosterior,
+    why_planned: Sequence[str],
 ) -> tuple[str, ...]:
     """Return what to know about ranges and about the source of probabilities."""
     notes = []
@@ -385,14 +392,14 @@ def notes_on(
                 f"{int(far.sum())} rows set {name!r} outside its range {low:g} to "
                 f"{high:g} (first: {cells[np.argmax(far)]:g})"
             )
-    if problem.planned:
+    if why_planned:
         notes.append(
-            f"because of {', '.join(problem.planned)}, experiments are chosen by "
+            f"because of {', '.join(why_planned)}, experiments are chosen by "
             "expected improvement under models drawn from the posterior, not by the "
             "trained policy"
         )
-        pairs = problem.at_once > 1 and len(seen.ranges) > PAIRED
-        return (*notes, *((f"pairs are of the {PAIRED} likeliest causes",) * pairs))
+    if problem.at_once > 1 and len(seen.ranges) > PAIRED:
+        notes.append(f"pairs are of the {PAIRED} likeliest causes")
     return (*notes, *note_on_graphs(graphs))
 
 

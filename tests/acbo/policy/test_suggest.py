@@ -90,6 +90,7 @@ def test_rows_changed_softly_tell_about_causes_only(tmp_path):
         ({"at_once": 3}, "1 or 2 variables"),
         ({"batch": 0}, "1 experiment or more"),
         ({"batch": 1.5}, "batch is 1.5"),
+        ({"batch": "3"}, "batch is '3'"),
         ({"ignore": "Q"}, "ignored column 'Q' is not known"),
         ({"tiers": "X<Q"}, "'Q' is not known"),
     ],
@@ -99,6 +100,13 @@ def test_wrong_input_is_one_sentence(options, message, tmp_path):
     with pytest.raises(ValueError, match=message) as raised:
         acbo.suggest(write_table(tmp_path), "Y", **given)
     assert "\n" not in str(raised.value)
+
+
+def test_more_variables_than_the_policy_takes_are_planned(tmp_path, monkeypatch):
+    monkeypatch.setattr(engine, "READING_BUCKETS", (2,))
+    found = acbo.suggest(write_table(tmp_path), "Y", True)
+    assert found.method == "expected improvement under sampled models"
+    assert any("because of more than 2 variables" in note for note in found.notes)
 
 
 def test_a_small_deviation_of_a_large_number_is_seen():
