@@ -142,14 +142,13 @@ def _forward_ranking(
 
 def _correlations(grams: np.ndarray) -> Float[np.ndarray, "d d"]:
     """Return how strongly i and j go together [i, j], over rows where j was free."""
-    count = np.maximum(grams[:, 0, 0], 1)
-    mean = grams[:, 0, 1:] / count[:, None]
-    second = grams[:, 1:, 1:] / count[:, None, None]
-    covariance = second - mean[:, :, None] * mean[:, None, :]
-    spread = np.sqrt(np.maximum(np.einsum("jii->ji", covariance), 1e-12))
     every = np.arange(len(grams))
-    own = covariance[every, :, every] / spread / spread[every, every][:, None]
-    return np.abs(own).T
+    count = np.maximum(grams[:, 0, 0], 1)[:, None]
+    mean = grams[:, 0, 1:] / count
+    square = np.einsum("jii->ji", grams)[:, 1:] / count
+    spread = np.sqrt(np.maximum(square - mean**2, 1e-12))
+    product = grams[every, 1:, every + 1] / count - mean * mean[every, every][:, None]
+    return np.abs(product / spread / spread[every, every][:, None]).T
 
 
 def _shifts(
