@@ -252,5 +252,7 @@ def test_metrics_read_lists_and_plain_numbers_and_need_no_mask():
     assert float(given.shd([[0, 1], [0, 0]], [[0, 0], [1, 0]])) == 2.0
     regret = given.simple_regret([3.0, 1.0, 2.0], 0.5)
     np.testing.assert_allclose(regret, [2.5, 0.5, 0.5])
+    single = [f(3.0, 0.5) for f in (given.simple_regret, given.cumulative_regret)]
+    assert [float(each) for each in single] == [2.5, 2.5]
     total = given.cumulative_regret([3, 1], 4.0, "MAXIMIZE")
     np.testing.assert_allclose(total, [1.0, 4.0])
