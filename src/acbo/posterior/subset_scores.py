@@ -34,6 +34,7 @@ FEW_VARIABLES = 13
 STRONGEST = 8
 FREQUENCIES = (0.8, 1.6)  # of curves, per standard deviation of the cause
 CURVE_VARIANCES = (1.0, 10.0)
+ROWS_AT_ONCE = 128
 CHUNK = 25_000  # rows of designs of curves at once: some 5 MB, which caches hold
 
 
@@ -379,6 +380,10 @@ def curve_evidence(
     """Return the log evidence of curves in up to `most` causes; -inf for more."""
     d, slots = lists.shape
     found = np.full((d, 1 << slots), -np.inf)
+    free = np.where(intervened, 0, z)
+    # Products of so few rows stay on one thread: for more, BLAS wakes the others, which
+    # takes several times the work on a busy machine.
+    parts = [slice(at, at + ROWS_AT_ONCE) for at in range(0, len(z), ROWS_AT_ONCE)]
     for size in range(1, min(most, slots) + 1):
         chosen = np.array(list(itertools.combinations(range(slots), size)))
         numbers = (1 << chosen).sum(axis=1)
@@ -392,8 +397,9 @@ def curve_evidence(
         for start in range(0, len(sets), count):
             block = sets[start : start + count]
             design = _curve_design(z, block)
-            inner = np.matmul(design.transpose(0, 2, 1), design)
-            moments = np.matmul(np.where(intervened, 0, z).T, design)  # [sets, d, p]
+            turned = design.transpose(0, 2, 1)
+            inner = sum(turned[:, :, part] @ design[:, part] for part in parts)
+            moments = sum(free[part].T @ design[:, part] for part in parts)
             for j in range(d):
                 mine = (places[j] >= start) & (places[j] < start + len(block))
                 if mine.any():
