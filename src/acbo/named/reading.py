@@ -318,7 +318,9 @@ def _read_column(column: Any, name: str, decimal: bool) -> Column:
     if _is_identifier(name, numbers, words, column[given]):
         return Column(None, "it numbers or names the rows")
     if not words:
-        return Column(numbers)
+        counts = len(numbers) > LISTED and (np.diff(numbers) == 1).all()
+        note = "it counts the rows; if that is all it does, leave it out (ignore)"
+        return Column(numbers, note if counts else "")
     if 2 * len(words) <= given.sum():
         part = QUANTITY.fullmatch(words[0])
         what = "too large a number" if part and not part[2] else "not a number"

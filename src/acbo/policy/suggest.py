@@ -140,8 +140,7 @@ class Suggestion(Shown):
 
     def shown(self, name: str, value: float) -> str:
         """Return a value for people, as the text that the table has in its place."""
-        labels = self.labels.get(name)
-        return repr(labels[round(value)]) if labels else signed(value)
+        return _shown(self.labels, name, value)
 
     def nothing_to_gain(self) -> str:
         """Return why one may stop."""
@@ -197,6 +196,10 @@ class Suggestion(Shown):
             ],
             "variables": [asdict(each) for each in self.candidates],
         }
+
+
+def _shown(labels: Mapping[str, tuple[str, str]], name: str, value: float) -> str:
+    return repr(labels[name][round(value)]) if name in labels else signed(value)
 
 
 def suggest(
@@ -261,7 +264,8 @@ def suggest_for(problem: Problem, table: DataTable) -> Suggestion:
         outcome = best.expected, best.std, best.gain
         batch = [Experiment({best.variable: best.value}, *outcome)]
     causes = {each.variable: each for each in found}
-    experiments = [_explain(e, causes, seen, problem.replicates) for e in batch]
+    told = seen, table.labels, problem.replicates
+    experiments = [_explain(each, causes, *told) for each in batch]
     deviation = float(seen.values[:, seen.column].std())
     free = [name for name in names if name not in problem.ranges]
     softly = len(table.values) - len(seen.values)
@@ -311,11 +315,12 @@ def _explain(
     made: Experiment,
     causes: Mapping[str, Candidate],
     seen: Experiments,
+    labels: Mapping[str, tuple[str, str]],
     replicates: bool,
 ) -> Experiment:
     """Return an experiment with the reasons for it in words."""
     reasons = [reason_to_set(causes[name], seen) for name in made.settings]
-    reasons += reasons_from_rows(seen)
+    reasons += _reasons_from_rows(seen, labels)
     runs = made.runs if replicates else 1
     if replicates and made.noise is not None:
         reasons.append(
@@ -355,7 +360,9 @@ def reason_to_set(best: Candidate, seen: Experiments) -> str:
     )
 
 
-def reasons_from_rows(seen: Experiments) -> tuple[str, ...]:
+def _reasons_from_rows(
+    seen: Experiments, labels: Mapping[str, tuple[str, str]]
+) -> tuple[str, ...]:
     """Return the best experiment so far, in words, if there is one."""
     acted = seen.intervened.any(axis=1)
     if not acted.any():
@@ -363,7 +370,7 @@ def reasons_from_rows(seen: Experiments) -> tuple[str, ...]:
     outcomes = np.where(acted, seen.sign, np.nan) * seen.values[:, seen.column]
     row = int(np.nanargmin(outcomes))
     made = " and ".join(
-        f"{name} = {signed(seen.values[row, i])}"
+        f"{name} = {_shown(labels, name, seen.values[row, i])}"
         for i, name in enumerate(seen.names)
         if seen.intervened[row, i]
     )

@@ -44,6 +44,20 @@ def test_a_suggestion_holds_everything(tmp_path):
         assert str(other) == str(found)
 
 
+def test_levels_are_told_as_the_text_of_the_table():
+    frame = {
+        "catalyst": ["old", "new"] * 6,
+        "run": range(3, 15),
+        "y": np.arange(12.0) % 5,
+        "do": ["catalyst"] * 6 + [""] * 6,
+    }
+    found = acbo.suggest(frame, "y", True)
+    assert found.reasons[-1] == "The best experiment so far, catalyst = 'old', gave 4"
+    assert any("'run' was left out" in note for note in found.notes)
+    found = acbo.suggest({"trial": frame.pop("run"), **frame}, "y", True)
+    assert any("'trial': it counts the rows" in note for note in found.notes)
+
+
 def test_only_some_may_be_set_and_rows_outside_a_range_are_told(tmp_path):
     path = write_table(tmp_path)
     found = acbo.suggest(path, "Y", False, settable=["x"], ranges={"X": (-1, 1)})
