@@ -24,6 +24,7 @@ from acbo.surrogate.predictor import infer_graphs
 from acbo.types import MINIMIZE, Range, percent, plus_minus, signed
 from jaxrig.notebook import Shown
 
+MISFITS_TOLD = 5  # variables that a note lists
 WORTHWHILE = 0.05  # of the target's deviation: a smaller gain is none
 
 
@@ -415,6 +416,14 @@ def note_on_graphs(graphs: GraphPosterior) -> tuple[str, ...]:
     which variables share a hidden cause.
     """
     notes = [graphs.note] if graphs.unlike_training else []
+    if graphs.misfits:
+        told = [f"{name} ({', '.join(m)})" for name, m in graphs.misfits.items()]
+        more = f" and {len(told) - MISFITS_TOLD} more" if told[MISFITS_TOLD:] else ""
+        notes.append(
+            "linear models with Gaussian noise do not fit: "
+            f"{', '.join(told[:MISFITS_TOLD])}{more}. Probabilities allow for skewed "
+            "noise and curves; expected outcomes are the less sure"
+        )
     for i, j in np.argwhere(np.triu(graphs.confounded_probs) > 0.5):
         chance = percent(float(graphs.confounded_probs[i, j]))
         notes.append(

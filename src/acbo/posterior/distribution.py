@@ -13,6 +13,7 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Float
 
+from acbo.posterior.fit import Fit
 from acbo.types import find_column, import_extra
 from jaxrig.notebook import Shown
 
@@ -249,6 +250,7 @@ class GraphPosterior(Shown):
     candidates: np.ndarray  # causes of each variable that were considered
     set_probs: np.ndarray  # P(causes of j = S), [variable, number of the set]
     discrepancy: float = 0.0
+    fits: tuple[Fit, ...] = ()  # how well each variable fits a linear model
 
     @property
     def unlike_training(self) -> bool:
@@ -273,6 +275,12 @@ class GraphPosterior(Shown):
         if self.discrepancy:
             return "probabilities pool the network with the local posterior"
         return "probabilities are of graphs sampled from the local posterior"
+
+    @property
+    def misfits(self) -> dict[str, tuple[str, ...]]:
+        """Return what does not fit linear models with Gaussian noise, by variable."""
+        checked = zip(self.names, self.fits, strict=False)  # there may be no checks
+        return {name: fit.misfits for name, fit in checked if fit.misfits}
 
     @cached_property
     def likely_edges(self) -> Bool[np.ndarray, "d d"]:

@@ -20,6 +20,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
 from acbo.posterior import inputs
 from acbo.posterior.dag_sums import elements_of, masks_by_size
 from acbo.posterior.distribution import USUAL_DISCREPANCY, GraphPosterior
+from acbo.posterior.fit import check_fits
 from acbo.posterior.subset_scores import (
     CANDIDATES,
     FEW_VARIABLES,
@@ -92,12 +93,14 @@ def sample_graphs(
     found = _infer(moved, wanted, banned, told, (slots, chains, sweeps, seed))
     back = np.argsort(order)
     turned = np.ix_(back, back)
+    candidates_of = np.append(order, len(order))[found.candidates[back]]
     return replace(
         found,
+        fits=check_fits(table, candidates_of, found.set_probs[back]),
         graphs=found.graphs[:, back][:, :, back],
         edge_probs=found.edge_probs[turned],
         confounded_probs=found.confounded_probs[turned],
-        candidates=np.append(order, len(order))[found.candidates[back]],
+        candidates=candidates_of,
         set_probs=found.set_probs[back],
     )
 

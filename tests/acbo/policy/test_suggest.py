@@ -1,6 +1,7 @@
 """The next experiment for a table: one object, in the user's names and units."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -8,6 +9,8 @@ import pytest
 
 import acbo
 from acbo.policy import suggest as engine
+from acbo.posterior.fit import Fit
+from acbo.surrogate.predictor import infer_graphs
 from acbo.types import signed
 from causal_policies import MiddleOfRanges
 from causal_tables import write_table
@@ -42,6 +45,16 @@ def test_a_suggestion_holds_everything(tmp_path):
     for same in (frame, frame.to_dict("list")):
         other = acbo.suggest(same, "Y", True, ranges={"X": (-5, 5)})
         assert str(other) == str(found)
+
+
+def test_what_does_not_fit_is_told(tmp_path, monkeypatch):
+    fits = tuple(Fit(0.5, 0.1, misfits) for misfits in ((), (), ("curves", "drift")))
+    found = lambda *data, **more: replace(infer_graphs(*data, **more), fits=fits)
+    monkeypatch.setattr(engine, "infer_graphs", found)
+    # Also where experiments are planned.
+    for batch in (1, 2):
+        notes = acbo.suggest(write_table(tmp_path), "Y", True, batch=batch).notes
+        assert any("do not fit: Y (curves, drift)." in note for note in notes)
 
 
 def test_levels_are_told_as_the_text_of_the_table():
