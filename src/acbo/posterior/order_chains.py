@@ -178,7 +178,8 @@ def _sample_orders(
     bit_of = np.zeros((d + 1, d), np.int32)
     bit_of[lists, np.arange(d)[:, None]] = 1 << np.arange(slots)
     tables = sums.astype(np.float32), lists.astype(np.int32), bit_of[:d]
-    masks = _compiled_chains(*jax.device_put((*tables, starts)), keys)
+    given: Any = jax.device_put((*tables, starts))
+    masks = _compiled_chains(*given, keys)
     return np.asarray(masks)[BURN_IN:].reshape(-1, d)
 
 

@@ -10,6 +10,7 @@ cause with it.
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -398,8 +399,8 @@ def curve_evidence(
             block = sets[start : start + count]
             design = _curve_design(z, block)
             turned = design.transpose(0, 2, 1)
-            inner = sum(turned[:, :, part] @ design[:, part] for part in parts)
-            moments = sum(free[part].T @ design[:, part] for part in parts)
+            inner: Any = sum(turned[:, :, part] @ design[:, part] for part in parts)
+            moments: Any = sum(free[part].T @ design[:, part] for part in parts)
             for j in range(d):
                 mine = (places[j] >= start) & (places[j] < start + len(block))
                 if mine.any():

@@ -68,7 +68,7 @@ def test_beliefs_over_sets_are_judged_by_the_true_set():
 
 def test_regret_is_that_of_the_true_means():
     """do(X1 = 3) gives -3 and do(X0 = -1.5) gives -3; the ends give -4 and 6."""
-    optimum, regret, total = 6.0, [9.0, 9.0], [9.0, 18.0]
+    regret, total = [9.0, 9.0], [9.0, 18.0]
     protocol = Protocol(direction="MAXIMIZE", grid=3, draws=4)
 
     @jax.jit
@@ -77,7 +77,7 @@ def test_regret_is_that_of_the_true_means():
         return best, score_episode((task, best), Fixed(), protocol, 2)
 
     best, scores = play(Task(SCM, HISTORY, jax.random.key(3)))
-    assert float(best) == pytest.approx(optimum, abs=1e-5)
+    assert float(best) == pytest.approx(6.0, abs=1e-5)
     np.testing.assert_allclose(scores.curves["simple_regret"], regret, atol=1e-4)
     np.testing.assert_allclose(scores.curves["cumulative_regret"], total, atol=1e-4)
     assert float(scores.single["parent_rate"]) == 1.0
@@ -216,7 +216,10 @@ def drawn(seed=0, count=400):
 def test_curve_and_error_match_a_loop_over_bins():
     probs, labels, mask = drawn()
     both = jax.jit(
-        lambda *given: (reliability(*given, 5), expected_calibration_error(*given, 5))
+        lambda p, y, m: (
+            reliability(p, y, m, 5),
+            expected_calibration_error(p, y, m, 5),
+        )
     )
     (count, predicted, happened), found = both(probs, labels, mask)
     error = 0.0

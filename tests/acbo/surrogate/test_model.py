@@ -1,6 +1,7 @@
 """Oracle: the parts of a block applied by hand, loops over triples, symmetries."""
 
 import dataclasses
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -115,7 +116,7 @@ def test_before_anything_is_learned_edges_are_rare(network):
 def test_sets_by_loops():
     random = np.random.default_rng(3)
     d = model.LARGEST_SET + 2
-    single = lambda *shape: random.normal(size=shape).astype(np.float32)
+    single: Any = lambda *shape: random.normal(size=shape).astype(np.float32)
     members = single(d)
     members[0] = -np.inf
     factors, bias = single(d, 3), single(model.LARGEST_SET + 1)

@@ -1,4 +1,5 @@
 import dataclasses
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -49,11 +50,10 @@ def test_cross_entropy_is_the_log_loss_and_stays_exact_far_out():
 
 
 def test_the_loss_of_a_set_is_its_share():
-    zeros = lambda *shape: np.zeros(shape, np.float32)
-    members = np.array([0.0, -np.inf, 1.0], np.float32)
-    silent = np.full(3, -np.inf, np.float32)
-    prediction = Prediction(zeros(3, 3), silent, members, zeros(3, 2), zeros(11))
-    given = jax.tree.map(jnp.asarray, prediction)
+    zeros: Any = lambda *shape: np.zeros(shape, np.float32)
+    members: Any = np.array([0.0, -np.inf, 1.0], np.float32)
+    parts = zeros(3, 3), members, members, zeros(3, 2), zeros(11)
+    given = jax.tree.map(jnp.asarray, Prediction(*parts))
     rest = jnp.asarray(1), jnp.ones(3, bool), 3
     loss = jax.jit(lambda sets: set_loss(given, sets, *rest))
     total = np.exp([0.0, 0.0, 1.0, 1.0]).sum()  # sets {}, {0}, {2}, {0, 2}
