@@ -178,8 +178,8 @@ def _sample_orders(
     bit_of = np.zeros((d + 1, d), np.int32)
     bit_of[lists, np.arange(d)[:, None]] = 1 << np.arange(slots)
     tables = sums.astype(np.float32), lists.astype(np.int32), bit_of[:d]
-    given: Any = jax.device_put((*tables, starts))
-    masks = _compiled_chains(*given, keys)
+    *given, begun = jax.device_put((*tables, starts))
+    masks = _compiled_chains(given[0], given[1], given[2], begun, keys)
     return np.asarray(masks)[BURN_IN:].reshape(-1, d)
 
 

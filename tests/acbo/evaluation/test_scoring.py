@@ -184,17 +184,6 @@ def test_a_reversed_edge_counts_twice_and_padding_not_at_all():
     assert metrics.shd(turned, true, jnp.ones(3, bool)) == 3
 
 
-@pytest.mark.parametrize(("direction", "sign"), [("MINIMIZE", 1), ("MAXIMIZE", -1)])
-def test_regret_counts_from_the_best_so_far(direction, sign):
-    outcomes, optimum = jnp.array([[3.0, 1.0, 2.0]]) * sign, jnp.array([0.5]) * sign
-    best = metrics.best_so_far(outcomes, direction)
-    assert (sign * best).tolist() == [[3.0, 1.0, 1.0]]
-    regret = metrics.simple_regret(outcomes, optimum, direction)
-    assert regret.tolist() == [[2.5, 0.5, 0.5]]
-    total = metrics.cumulative_regret(outcomes, optimum, direction)
-    assert total.tolist() == [[2.5, 3.0, 4.5]]
-
-
 def test_parent_selection_rate():
     parents = jnp.array([[True, False, True], [False, False, True]])
     chosen = jnp.array([[0, 1, 2, 2], [0, 1, 1, 2]])
@@ -251,6 +240,8 @@ def test_metrics_read_lists_and_plain_numbers_and_need_no_mask():
     assert float(given.shd([[0, 1], [0, 0]], [[0, 0], [1, 0]])) == 2.0
     regret = given.simple_regret([3.0, 1.0, 2.0], 0.5)
     np.testing.assert_allclose(regret, [2.5, 0.5, 0.5])
+    raised = given.simple_regret([-3.0, -1.0, -2.0], -0.5, "maximize")
+    np.testing.assert_allclose(raised, [2.5, 0.5, 0.5])
     single = [f(3.0, 0.5) for f in (given.simple_regret, given.cumulative_regret)]
     assert [float(each) for each in single] == [2.5, 2.5]
     total = given.cumulative_regret([3, 1], 4.0, "MAXIMIZE")
