@@ -16,7 +16,7 @@ from acbo.posterior.exact import MAX_VARIABLES, exact_parent_posterior
 from acbo.random_models import DataConfig, SCMConfig, draw_dataset
 from acbo.surrogate.losses import kl_divergence_loss
 from acbo.surrogate.model import SurrogateConfig
-from acbo.surrogate.predictor import Surrogate, load_surrogate
+from acbo.surrogate.predictor import Surrogate, infer_graphs, load_surrogate
 from acbo.training.difficulty import create_test_batch, create_test_model, test_config
 from acbo.training.examples import convert_to_jax_batch
 from acbo.training.policy import PolicyRecipe, start_policy, update_policy
@@ -148,15 +148,18 @@ def surrogate_benchmark(
 def posterior_benchmark(
     d: int = 10, rows: int = 120, repeats: int = 5, surrogate: Surrogate | None = None
 ) -> list[Measurement]:
-    """Return the posterior of one data set by the surrogate and, where it is possible,
-    by the exact expert.
+    """Return the posterior of one data set by the surrogate, pooled with the rows over
+    graphs, and, where it is possible, by the exact expert.
     """
     network = surrogate or load_surrogate()
     data = jax.jit(draw_dataset, static_argnums=1)(
         jax.random.key(0), full_data(d, rows)
     )
     given = np.asarray(data.values), np.asarray(data.intervened), int(data.target)
-    runs = {"surrogate": lambda: network.posterior(*given).probabilities}
+    runs = {
+        "surrogate": lambda: network.posterior(*given).probabilities,
+        "graphs": lambda: infer_graphs(*given[:2], surrogate=network).edge_probs,
+    }
     if d <= MAX_VARIABLES["order"]:
         runs["exact"] = lambda: exact_parent_posterior(*given).probabilities
     shapes = {"variables": d, "rows": rows}

@@ -213,6 +213,7 @@ def test_edges_explain_the_rows(data):
     assert np.median(slopes) > 0.5
 
 
+@pytest.mark.slow
 def test_squares_of_squares_stay_finite(key):
     """Quadratic mechanisms in a long chain grow without end."""
     steep = SCMConfig(families=("chain",), mechanisms=("quadratic",))

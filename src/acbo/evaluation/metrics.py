@@ -121,6 +121,8 @@ def best_so_far(
 ) -> Float[Array, "*batch steps"]:
     """Return the best outcome up to each step."""
     sign, outcomes = lower_is_better(direction), jnp.asarray(outcomes, dtype=float)
+    if not outcomes.ndim:  # a single step
+        return outcomes
     return sign * jax.lax.cummin(sign * outcomes, axis=outcomes.ndim - 1)
 
 
@@ -130,8 +132,7 @@ def simple_regret(
     direction: str = "MINIMIZE",
 ) -> Float[Array, "*batch steps"]:
     """Return how far the best outcome up to each step is from the optimum."""
-    gap = best_so_far(outcomes, direction) - jnp.asarray(optimum)[..., None]
-    return lower_is_better(direction) * gap
+    return _above(best_so_far(outcomes, direction), optimum, direction)
 
 
 def cumulative_regret(
@@ -140,9 +141,15 @@ def cumulative_regret(
     direction: str = "MINIMIZE",
 ) -> Float[Array, "*batch steps"]:
     """Return the summed distance of all outcomes up to each step from the optimum."""
-    above = jnp.asarray(outcomes, dtype=float) - jnp.asarray(optimum)[..., None]
-    gap = lower_is_better(direction) * above
-    return jnp.cumsum(gap, axis=-1)
+    each = _above(jnp.asarray(outcomes, dtype=float), optimum, direction)
+    return jnp.cumsum(each, axis=-1) if each.ndim else each
+
+
+def _above(outcomes: Array, optimum: Any, direction: str) -> Array:
+    best = jnp.asarray(optimum, dtype=float)
+    # One optimum for all steps; a single outcome is one step.
+    best = best[..., None] if outcomes.ndim else best
+    return lower_is_better(direction) * (outcomes - best)
 
 
 def parent_selection_rate(done: Bool[Array, "*batch steps d"], parents: Flags) -> Score:

@@ -6,7 +6,7 @@ be used, is told in the `notes` of the table.
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,6 +75,8 @@ NUMERALS = (
         "are decimal",
     ),
 )
+# Spaces, also those that do not break, separate thousands.
+SPACED = re.compile(r"[-+]?\d{1,3}(\s\d{3})+([.,]\d*)?")
 MOST_UNITS = 3  # more kinds of endings are not units, but text
 LISTED = 4  # of the levels of a category, in a sentence
 
@@ -263,9 +265,14 @@ def _read_columns(
 ) -> tuple[dict[str, np.ndarray], dict[str, tuple[str, str]]]:
     numbers: dict[str, np.ndarray] = {}
     labels: dict[str, tuple[str, str]] = {}
+    frame = frame.map(_plain_cell)
+    # One hand wrote the table: where the commas of one column can only be decimal,
+    # those of another are not thousands.
+    ways = [_numerals_of(frame[name].dropna().map(str)) for name in frame.columns]
+    decimal = any(found == NUMERALS[1:] for found in ways)
     for name in frame.columns:
         try:
-            column = _read_column(frame[name], name)
+            column = _read_column(frame[name], name, decimal)
         except ValueError as error:
             raise ValueError(f"column {name!r}: {error}") from None
         if column.numbers is None:
@@ -286,8 +293,10 @@ def _read_columns(
     return numbers, labels
 
 
-def _read_column(column: Any, name: str) -> Column:
-    """Return the numbers of a column, or why there are none."""
+def _read_column(column: Any, name: str, decimal: bool) -> Column:
+    """Return the numbers of a column, or why there are none; `decimal` says what commas
+    are that may be either.
+    """
     pandas = import_extra("pandas", "tables")
     if pandas.api.types.is_datetime64_any_dtype(column):
         return Column(None, "it holds dates")
@@ -301,20 +310,32 @@ def _read_column(column: Any, name: str) -> Column:
     with np.errstate(over="ignore"):  # the device computes in single precision
         numbers = np.where(np.isfinite(numbers.astype(np.float32)), numbers, np.nan)
     given = column.notna().to_numpy()
-    words = [str(cell).strip() for cell in column[given & np.isnan(numbers)]]
-    everything = [str(cell).strip() for cell in column[given]] if words else []
-    numerals = _read_numerals(everything, given)
+    words = [str(cell) for cell in column[given & np.isnan(numbers)]]
+    everything = [str(cell) for cell in column[given]] if words else []
+    numerals = _read_numerals(everything, given, decimal)
     if numerals is not None:
         return numerals
     if _is_identifier(name, numbers, words, column[given]):
         return Column(None, "it numbers or names the rows")
     if not words:
-        return Column(numbers)
+        counts = len(numbers) > LISTED and (np.diff(numbers) == 1).all()
+        note = "it counts the rows; if that is all it does, leave it out (ignore)"
+        return Column(numbers, note if counts else "")
     if 2 * len(words) <= given.sum():
         part = QUANTITY.fullmatch(words[0])
         what = "too large a number" if part and not part[2] else "not a number"
         return Column(numbers, f"{words[0]!r} is {what} and counts as missing")
     return _read_text(everything, given)
+
+
+def _plain_cell(cell: Any) -> Any:
+    """Return text without spaces around it or between thousands, and with the minus
+    sign of computers; anything else as it is.
+    """
+    if not isinstance(cell, str):
+        return cell
+    plain = cell.strip().replace("\N{MINUS SIGN}", "-")
+    return re.sub(r"\s", "", plain) if SPACED.fullmatch(plain) else plain
 
 
 def _is_identifier(
@@ -336,25 +357,38 @@ def _is_identifier(
     return bool((np.diff(numbers) == 1).all())
 
 
-def _read_numerals(words: Sequence[str], given: np.ndarray) -> Column | None:
-    """Return numbers in which commas separate thousands or are decimal, if all are."""
-    known = [bool(word) and word.lower() not in MISSING for word in words]
-    told = [word for word, there in zip(words, known, strict=True) if there]
-    example = next((word for word in told if "," in word), None)
-    if example is None:
-        return None
+def _numerals_of(words: Iterable[str]) -> tuple[Any, ...]:
+    """Return the ways to read all of the words as numbers, if some have commas."""
+    told = [word for word in words if word and word.lower() not in MISSING]
+    if not any("," in word for word in told):
+        return ()
     # 1.125 beside 2,5 may be either; beside 1.200,5 its point separates thousands.
     points = any("." in w for w in told) and not any(
         "." in w and "," in w for w in told
     )
-    for numeral, drop, what in NUMERALS:
-        if all(map(numeral.fullmatch, told)) and not (points and drop == "."):
-            read = [float(w.replace(drop, "").replace(",", ".")) for w in told]
-            numbers = np.full(len(given), np.nan)
-            numbers[np.flatnonzero(given)[known]] = read
-            shown = f"{example} is {read[told.index(example)]:g}"
-            return Column(numbers, f"commas in its numbers {what}: {shown}")
-    return None
+    return tuple(
+        way
+        for way in NUMERALS
+        if all(map(way[0].fullmatch, told)) and not (points and way[1] == ".")
+    )
+
+
+def _read_numerals(
+    words: Sequence[str], given: np.ndarray, decimal: bool
+) -> Column | None:
+    """Return numbers in which commas separate thousands or are decimal, if all are."""
+    ways = _numerals_of(words)
+    if not ways:
+        return None
+    _, drop, what = ways[-1] if decimal else ways[0]
+    known = [bool(word) and word.lower() not in MISSING for word in words]
+    told = [word for word, there in zip(words, known, strict=True) if there]
+    read = [float(w.replace(drop, "").replace(",", ".")) for w in told]
+    numbers = np.full(len(given), np.nan)
+    numbers[np.flatnonzero(given)[known]] = read
+    example = next(word for word in told if "," in word)
+    shown = f"{example} is {read[told.index(example)]:g}"
+    return Column(numbers, f"commas in its numbers {what}: {shown}")
 
 
 def _read_text(words: Sequence[str], given: np.ndarray) -> Column:

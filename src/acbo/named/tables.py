@@ -227,6 +227,7 @@ def _numbers(column: Any, name: str) -> Float[np.ndarray, " n"]:
 
 
 _SOFT = re.compile(r"^\s*soft\s*:\s*", re.I)
+_LIST = re.compile(r"\s*(?:(?:frozen)?set)?\(?[\[({](.*?)[\])}]\)?\s*")
 # What stands for nothing in a cell of targets.
 NOTHING = (
     *("", "none", "no", "nothing", "-", "control", "baseline", "natural", "0"),
@@ -268,6 +269,8 @@ def _split_targets(cell: Any, names: Sequence[str]) -> list[Any]:
         return list(cell) if isinstance(cell, Iterable) else [f"{cell:g}"]
     if cell in names:
         return [cell]
+    if listed := _LIST.fullmatch(cell):  # of Python, as pandas writes it into a file
+        cell = re.sub("['\"]", "", listed[1])
     words = []
     for part in map(str.strip, re.split("[,;]", cell)):  # what we write ourselves
         whole = part in names or _SOFT.sub("", part) in names

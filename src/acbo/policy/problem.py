@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from numbers import Integral
 from typing import Any
 
 from acbo.named.names import Edge, FrozenMap
@@ -99,8 +100,8 @@ class Problem:
             parse_region(words)
         if self.at_once not in (1, 2):
             raise ValueError(f"at_once is {self.at_once}: set 1 or 2 variables at once")
-        if self.batch < 1 or self.batch != int(self.batch):
-            raise ValueError(f"batch is {self.batch}: ask for 1 experiment or more")
+        if not isinstance(self.batch, Integral) or self.batch < 1:
+            raise ValueError(f"batch is {self.batch!r}: ask for 1 experiment or more")
 
     @property
     def planned(self) -> tuple[str, ...]:

@@ -19,10 +19,12 @@ from acbo.policy.problem import (
     make_problem,
 )
 from acbo.posterior.order_chains import GraphPosterior
+from acbo.surrogate.encode import READING_BUCKETS
 from acbo.surrogate.predictor import infer_graphs
 from acbo.types import MINIMIZE, Range, percent, plus_minus, signed
 from jaxrig.notebook import Shown
 
+MISFITS_TOLD = 5  # variables that a note lists
 WORTHWHILE = 0.05  # of the target's deviation: a smaller gain is none
 
 
@@ -139,8 +141,7 @@ class Suggestion(Shown):
 
     def shown(self, name: str, value: float) -> str:
         """Return a value for people, as the text that the table has in its place."""
-        labels = self.labels.get(name)
-        return repr(labels[round(value)]) if labels else signed(value)
+        return _shown(self.labels, name, value)
 
     def nothing_to_gain(self) -> str:
         """Return why one may stop."""
@@ -198,6 +199,10 @@ class Suggestion(Shown):
         }
 
 
+def _shown(labels: Mapping[str, tuple[str, str]], name: str, value: float) -> str:
+    return repr(labels[name][round(value)]) if name in labels else signed(value)
+
+
 def suggest(
     data: Any,
     target: str,
@@ -248,7 +253,10 @@ def suggest_for(problem: Problem, table: DataTable) -> Suggestion:
         and np.isin(table.values[:, table.index(name)], (0.0, 1.0)).all()
     }
     graphs = graphs_of(table, problem.know, problem.forbid, problem.tiers)
-    if problem.planned:
+    why_planned = list(problem.planned)
+    if len(table.names) > READING_BUCKETS[-1]:
+        why_planned.append(f"more than {READING_BUCKETS[-1]} variables")
+    if why_planned:
         batch, found = plan(seen, graphs, problem, levels)
         edges, method = graphs.edge_probs, "expected improvement under sampled models"
     else:
@@ -257,7 +265,8 @@ def suggest_for(problem: Problem, table: DataTable) -> Suggestion:
         outcome = best.expected, best.std, best.gain
         batch = [Experiment({best.variable: best.value}, *outcome)]
     causes = {each.variable: each for each in found}
-    experiments = [_explain(e, causes, seen, problem.replicates) for e in batch]
+    told = seen, table.labels, problem.replicates
+    experiments = [_explain(each, causes, *told) for each in batch]
     deviation = float(seen.values[:, seen.column].std())
     free = [name for name in names if name not in problem.ranges]
     softly = len(table.values) - len(seen.values)
@@ -271,7 +280,7 @@ def suggest_for(problem: Problem, table: DataTable) -> Suggestion:
         tuple(name for name in free if name not in levels),
         method,
         max(each.gain for each in (*found, *experiments)) >= WORTHWHILE * deviation,
-        (*table.notes, *note, *notes_on(seen, problem, graphs)),
+        (*table.notes, *note, *notes_on(seen, problem, graphs, why_planned)),
         table.labels,
         table.dropped,
         graphs.unlike_training,
@@ -307,11 +316,12 @@ def _explain(
     made: Experiment,
     causes: Mapping[str, Candidate],
     seen: Experiments,
+    labels: Mapping[str, tuple[str, str]],
     replicates: bool,
 ) -> Experiment:
     """Return an experiment with the reasons for it in words."""
     reasons = [reason_to_set(causes[name], seen) for name in made.settings]
-    reasons += reasons_from_rows(seen)
+    reasons += _reasons_from_rows(seen, labels)
     runs = made.runs if replicates else 1
     if replicates and made.noise is not None:
         reasons.append(
@@ -351,7 +361,9 @@ def reason_to_set(best: Candidate, seen: Experiments) -> str:
     )
 
 
-def reasons_from_rows(seen: Experiments) -> tuple[str, ...]:
+def _reasons_from_rows(
+    seen: Experiments, labels: Mapping[str, tuple[str, str]]
+) -> tuple[str, ...]:
     """Return the best experiment so far, in words, if there is one."""
     acted = seen.intervened.any(axis=1)
     if not acted.any():
@@ -359,7 +371,7 @@ def reasons_from_rows(seen: Experiments) -> tuple[str, ...]:
     outcomes = np.where(acted, seen.sign, np.nan) * seen.values[:, seen.column]
     row = int(np.nanargmin(outcomes))
     made = " and ".join(
-        f"{name} = {signed(seen.values[row, i])}"
+        f"{name} = {_shown(labels, name, seen.values[row, i])}"
         for i, name in enumerate(seen.names)
         if seen.intervened[row, i]
     )
@@ -368,7 +380,10 @@ def reasons_from_rows(seen: Experiments) -> tuple[str, ...]:
 
 
 def notes_on(
-    seen: Experiments, problem: Problem, graphs: GraphPosterior
+    seen: Experiments,
+    problem: Problem,
+    graphs: GraphPosterior,
+    why_planned: Sequence[str],
 ) -> tuple[str, ...]:
     """Return what to know about ranges and about the source of probabilities."""
     notes = []
@@ -385,14 +400,14 @@ def notes_on(
                 f"{int(far.sum())} rows set {name!r} outside its range {low:g} to "
                 f"{high:g} (first: {cells[np.argmax(far)]:g})"
             )
-    if problem.planned:
+    if why_planned:
         notes.append(
-            f"because of {', '.join(problem.planned)}, experiments are chosen by "
+            f"because of {', '.join(why_planned)}, experiments are chosen by "
             "expected improvement under models drawn from the posterior, not by the "
             "trained policy"
         )
-        pairs = problem.at_once > 1 and len(seen.ranges) > PAIRED
-        return (*notes, *((f"pairs are of the {PAIRED} likeliest causes",) * pairs))
+    if problem.at_once > 1 and len(seen.ranges) > PAIRED:
+        notes.append(f"pairs are of the {PAIRED} likeliest causes")
     return (*notes, *note_on_graphs(graphs))
 
 
@@ -401,6 +416,14 @@ def note_on_graphs(graphs: GraphPosterior) -> tuple[str, ...]:
     which variables share a hidden cause.
     """
     notes = [graphs.note] if graphs.unlike_training else []
+    if graphs.misfits:
+        told = [f"{name} ({', '.join(m)})" for name, m in graphs.misfits.items()]
+        more = f" and {len(told) - MISFITS_TOLD} more" if told[MISFITS_TOLD:] else ""
+        notes.append(
+            "linear models with Gaussian noise do not fit: "
+            f"{', '.join(told[:MISFITS_TOLD])}{more}. Probabilities allow for skewed "
+            "noise and curves; expected outcomes are the less sure"
+        )
     for i, j in np.argwhere(np.triu(graphs.confounded_probs) > 0.5):
         chance = percent(float(graphs.confounded_probs[i, j]))
         notes.append(

@@ -13,6 +13,7 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Float
 
+from acbo.posterior.fit import Fit
 from acbo.types import find_column, import_extra
 from jaxrig.notebook import Shown
 
@@ -199,6 +200,22 @@ def _check(target: str, sets: Collection[ParentSet], given: np.ndarray) -> None:
         )
 
 
+def _descendants(graphs: Bool[np.ndarray, "s d d"]) -> Bool[np.ndarray, "s d d"]:
+    """Return which variables a path leads to, from each variable of each graph."""
+    count, d, _ = graphs.shape
+    # 64 flags to a word: Warshall's algorithm then reads a row in a few words, where
+    # powers of matrices take minutes for hundreds of variables.
+    flags = np.zeros((count, d, 8 * math.ceil(d / 64)), np.uint8)
+    packed = np.packbits(graphs, axis=2, bitorder="little")
+    flags[:, :, : packed.shape[2]] = packed
+    words = flags.view(np.uint64)
+    for k in range(d):
+        through = (flags[:, :, k // 8] >> (k % 8)) & 1
+        words |= words[:, k, None] * through[:, :, None]
+    reached = np.unpackbits(flags, axis=2, count=d, bitorder="little")
+    return reached.astype(bool)
+
+
 def name_edges(edge_probs: Float[np.ndarray, "d d"]) -> Bool[np.ndarray, "d d"]:
     """Return the edges of the highest expected F1.
 
@@ -233,6 +250,7 @@ class GraphPosterior(Shown):
     candidates: np.ndarray  # causes of each variable that were considered
     set_probs: np.ndarray  # P(causes of j = S), [variable, number of the set]
     discrepancy: float = 0.0
+    fits: tuple[Fit, ...] = ()  # how well each variable fits a linear model
 
     @property
     def unlike_training(self) -> bool:
@@ -258,6 +276,12 @@ class GraphPosterior(Shown):
             return "probabilities pool the network with the local posterior"
         return "probabilities are of graphs sampled from the local posterior"
 
+    @property
+    def misfits(self) -> dict[str, tuple[str, ...]]:
+        """Return what does not fit linear models with Gaussian noise, by variable."""
+        checked = zip(self.names, self.fits, strict=False)  # there may be no checks
+        return {name: fit.misfits for name, fit in checked if fit.misfits}
+
     @cached_property
     def likely_edges(self) -> Bool[np.ndarray, "d d"]:
         """Return the edges to name: those of the highest expected F1."""
@@ -266,13 +290,9 @@ class GraphPosterior(Shown):
     @cached_property
     def ancestor_probs(self) -> np.ndarray:
         """Return P(i causes j, directly or not) for every pair [i, j]."""
-        reach = self.graphs.astype(np.float32)
-        # Squaring doubles the length of the paths that are counted.
-        for _ in range(max(1, math.ceil(math.log2(len(self.names))))):
-            reach = np.minimum(reach + reach @ reach, 1)
         # Direct causes count by their exact probability, and only the others by the
         # share of samples, which may not add up to more than is left of both ways.
-        further = ((reach > 0) & ~self.graphs).mean(axis=0)
+        further = (_descendants(self.graphs) & ~self.graphs).mean(axis=0)
         left = np.maximum(1 - self.edge_probs - self.edge_probs.T, 0)
         share = np.minimum(left / np.maximum(further + further.T, 1e-9), 1)
         return self.edge_probs + share * further

@@ -20,6 +20,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
 from acbo.posterior import inputs
 from acbo.posterior.dag_sums import elements_of, masks_by_size
 from acbo.posterior.distribution import USUAL_DISCREPANCY, GraphPosterior
+from acbo.posterior.fit import check_fits
 from acbo.posterior.subset_scores import (
     CANDIDATES,
     FEW_VARIABLES,
@@ -92,12 +93,14 @@ def sample_graphs(
     found = _infer(moved, wanted, banned, told, (slots, chains, sweeps, seed))
     back = np.argsort(order)
     turned = np.ix_(back, back)
+    candidates_of = np.append(order, len(order))[found.candidates[back]]
     return replace(
         found,
+        fits=check_fits(table, candidates_of, found.set_probs[back]),
         graphs=found.graphs[:, back][:, :, back],
         edge_probs=found.edge_probs[turned],
         confounded_probs=found.confounded_probs[turned],
-        candidates=np.append(order, len(order))[found.candidates[back]],
+        candidates=candidates_of,
         set_probs=found.set_probs[back],
     )
 
@@ -168,11 +171,16 @@ def _sample_orders(
     seed: int,
 ) -> Int[np.ndarray, "orders d"]:
     """Return the predecessors of every variable in sampled orders, as slots."""
+    d, slots = lists.shape
     keys = jax.random.split(jax.random.key(seed), sweeps)
-    tables, slots = jax.device_put((sums.astype(np.float32), lists.astype(np.int32)))
-    starts = jax.device_put(_starting_orders(required, chains, seed))
-    ranks = np.asarray(_compiled_chains(tables, slots, starts, keys))
-    return _predecessor_masks(ranks[BURN_IN:].reshape(-1, len(lists)), lists)
+    ranks = _starting_orders(required, chains, seed)
+    starts = ranks, _predecessor_masks(ranks, lists).astype(np.int32)
+    bit_of = np.zeros((d + 1, d), np.int32)
+    bit_of[lists, np.arange(d)[:, None]] = 1 << np.arange(slots)
+    tables = sums.astype(np.float32), lists.astype(np.int32), bit_of[:d]
+    *given, begun = jax.device_put((*tables, starts))
+    masks = _compiled_chains(given[0], given[1], given[2], begun, keys)
+    return np.asarray(masks)[BURN_IN:].reshape(-1, d)
 
 
 def _contradiction(
@@ -308,53 +316,62 @@ def _starting_orders(required: np.ndarray, chains: int, seed: int) -> np.ndarray
 def _sweep(
     sums: Float[Array, "d subsets"],
     lists: Int[Array, "d slots"],
-    rank: Int[Array, " d"],
+    bit_of: Int[Array, "d d"],
+    state: tuple[Int[Array, " d"], Int[Array, " d"]],
     key: PRNGKeyArray,
-) -> Int[Array, " d"]:
-    """Take every variable out of the order once, and put it back anywhere."""
+) -> tuple[Int[Array, " d"], Int[Array, " d"]]:
+    """Take every variable out of the order once, and put it back anywhere.
+
+    The state is the rank of every variable, and its predecessors as bits of its list;
+    `bit_of[i, j]` is the bit of i in the list of j.
+    """
     d, slots = lists.shape
     every = jnp.arange(d, dtype=jnp.int32)
     bit = (1 << jnp.arange(slots)).astype(jnp.int32)
-    # An unused slot names variable d, which comes after all the others.
-    wide = lambda ranks: jnp.concatenate([ranks, jnp.full(1, d, ranks.dtype)])
 
-    def move(rank: Array, turn: tuple[Array, Array]) -> tuple[Array, None]:
-        v, noise = turn
+    def move(state: tuple[Array, Array], turn: tuple[Array, Array]):
+        (rank, before), (v, level) = state, turn
         rank = rank - (rank > rank[v]).astype(rank.dtype)
         rank = rank.at[v].set(d)  # out of the order: before nobody
-        seen = wide(rank)[lists]
-        before = jnp.sum(jnp.where(seen < rank[:, None], bit[None], 0), axis=1)
-        with_v = before | jnp.sum(jnp.where(lists == v, bit[None], 0), axis=1)
-        gain = sums[every, with_v] - sums[every, before]
+        before = before & ~bit_of[v]
+        gain = sums[every, before | bit_of[v]] - sums[every, before]
         # Who comes at place p or later has v before it if v is put at p.
         by_place = (
             jnp.zeros(d).at[rank].add(jnp.where(every == v, 0.0, gain), mode="drop")
         )
         after = jnp.cumsum(by_place[::-1])[::-1]
-        own = jnp.sum(jnp.where(seen[v][None] < every[:, None], bit[None], 0), axis=1)
-        at = jnp.argmax(sums[v, own] + after + noise).astype(rank.dtype)
-        later = (rank >= at).astype(rank.dtype)
-        return jnp.where(every == v, at, rank + later), None
+        # An unused slot names variable d, which comes after all the others.
+        seen = jnp.append(rank, d)[lists[v]]
+        own = jnp.sum(jnp.where(seen[None] < every[:, None], bit[None], 0), axis=1)
+        logs = sums[v, own] + after
+        share = jnp.cumsum(jnp.exp(logs - logs.max()))
+        at = jnp.sum(share < level * share[-1]).astype(rank.dtype)
+        later = rank >= at
+        before = jnp.where(later, before | bit_of[v], before)
+        rank = jnp.where(every == v, at, rank + later.astype(rank.dtype))
+        return (rank, jnp.where(every == v, own[at], before)), None
 
-    order_key, noise_key = jax.random.split(key)
+    order_key, level_key = jax.random.split(key)
     turns = jax.random.permutation(order_key, d)
-    # The largest of logs with Gumbel noise is a draw from the distribution.
-    noise = jax.random.gumbel(noise_key, (d, d))
-    return jax.lax.scan(move, rank, (turns, noise))[0]
+    # Drawn by inversion, with one random number for a place among d.
+    levels = jax.random.uniform(level_key, (d,))
+    return jax.lax.scan(move, state, (turns, levels))[0]
 
 
 def _chains(
     sums: Float[Array, "d subsets"],
     lists: Int[Array, "d slots"],
-    starts: Int[Array, "chains d"],
+    bit_of: Int[Array, "d d"],
+    starts: tuple[Int[Array, "chains d"], Int[Array, "chains d"]],
     keys: Key[Array, " sweeps"],
 ) -> Int[Array, "sweeps chains d"]:
-    """Return the orders of all chains after every sweep, as ranks."""
-    every_chain = jax.vmap(_sweep, in_axes=(None, None, 0, 0))
+    """Return the predecessors of every variable in all chains, after every sweep."""
+    every_chain = jax.vmap(_sweep, in_axes=(None, None, None, 0, 0))
 
-    def sweep(ranks: Array, key: PRNGKeyArray) -> tuple[Array, Array]:
-        ranks = every_chain(sums, lists, ranks, jax.random.split(key, len(ranks)))
-        return ranks, ranks
+    def sweep(state: tuple[Array, Array], key: PRNGKeyArray):
+        chains = len(state[0])
+        state = every_chain(sums, lists, bit_of, state, jax.random.split(key, chains))
+        return state, state[1]
 
     return jax.lax.scan(sweep, starts, keys)[1]
 
@@ -415,13 +432,15 @@ def _without_partners(
     partner of j), in the direction in which it was scored.
     """
     d = len(lists)
-    found, subset = sets.copy(), np.arange(sets.shape[1])
+    found = sets.copy()
     shared = np.zeros((d + 1, d))
     for k, share in enumerate(hidden):
-        partner = sets * share
-        found -= partner
-        found[:, subset ^ (1 << k)] += partner
-        shared[lists[:, k], np.arange(d)] = partner.sum(axis=1)
+        # Slot k is in every other block of 2^k subsets; in the rest it has no share.
+        split = lambda table, bit=1 << k: table.reshape(d, -1, 2, bit)
+        partner = split(sets)[:, :, 1] * split(share)[:, :, 1]
+        split(found)[:, :, 1] -= partner
+        split(found)[:, :, 0] += partner
+        shared[lists[:, k], np.arange(d)] = partner.sum(axis=(1, 2))
     return found, shared[:d]
 
 

@@ -10,6 +10,7 @@ cause with it.
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -34,6 +35,7 @@ FEW_VARIABLES = 13
 STRONGEST = 8
 FREQUENCIES = (0.8, 1.6)  # of curves, per standard deviation of the cause
 CURVE_VARIANCES = (1.0, 10.0)
+ROWS_AT_ONCE = 128
 CHUNK = 25_000  # rows of designs of curves at once: some 5 MB, which caches hold
 
 
@@ -142,14 +144,13 @@ def _forward_ranking(
 
 def _correlations(grams: np.ndarray) -> Float[np.ndarray, "d d"]:
     """Return how strongly i and j go together [i, j], over rows where j was free."""
-    count = np.maximum(grams[:, 0, 0], 1)
-    mean = grams[:, 0, 1:] / count[:, None]
-    second = grams[:, 1:, 1:] / count[:, None, None]
-    covariance = second - mean[:, :, None] * mean[:, None, :]
-    spread = np.sqrt(np.maximum(np.einsum("jii->ji", covariance), 1e-12))
     every = np.arange(len(grams))
-    own = covariance[every, :, every] / spread / spread[every, every][:, None]
-    return np.abs(own).T
+    count = np.maximum(grams[:, 0, 0], 1)[:, None]
+    mean = grams[:, 0, 1:] / count
+    square = np.einsum("jii->ji", grams)[:, 1:] / count
+    spread = np.sqrt(np.maximum(square - mean**2, 1e-12))
+    product = grams[every, 1:, every + 1] / count - mean * mean[every, every][:, None]
+    return np.abs(product / spread / spread[every, every][:, None]).T
 
 
 def _shifts(
@@ -380,6 +381,10 @@ def curve_evidence(
     """Return the log evidence of curves in up to `most` causes; -inf for more."""
     d, slots = lists.shape
     found = np.full((d, 1 << slots), -np.inf)
+    free = np.where(intervened, 0, z)
+    # Products of so few rows stay on one thread: for more, BLAS wakes the others, which
+    # takes several times the work on a busy machine.
+    parts = [slice(at, at + ROWS_AT_ONCE) for at in range(0, len(z), ROWS_AT_ONCE)]
     for size in range(1, min(most, slots) + 1):
         chosen = np.array(list(itertools.combinations(range(slots), size)))
         numbers = (1 << chosen).sum(axis=1)
@@ -393,8 +398,9 @@ def curve_evidence(
         for start in range(0, len(sets), count):
             block = sets[start : start + count]
             design = _curve_design(z, block)
-            inner = np.matmul(design.transpose(0, 2, 1), design)
-            moments = np.matmul(np.where(intervened, 0, z).T, design)  # [sets, d, p]
+            turned = design.transpose(0, 2, 1)
+            inner: Any = sum(turned[:, :, part] @ design[:, part] for part in parts)
+            moments: Any = sum(free[part].T @ design[:, part] for part in parts)
             for j in range(d):
                 mine = (places[j] >= start) & (places[j] < start + len(block))
                 if mine.any():

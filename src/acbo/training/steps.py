@@ -138,10 +138,19 @@ def learning_rate_of(opt_state: PyTree, otherwise: float) -> Float[Array, ""]:
 class TrainingMetrics(dict[str, float]):
     """One step in numbers, of the parameters before it: `.total_loss` or
     `["total_loss"]`, and so on for the other terms of the loss, `gradient_norm` and
-    `learning_rate`. Beside these, `step_time` has the seconds that the call took.
+    `learning_rate`. Beside these, `step_time` has the seconds that the call took; it is
+    not iterated over, so that equal steps have equal metrics.
     """
 
     step_time: float = 0.0
+
+    def __contains__(self, name: object) -> bool:
+        return name == "step_time" or super().__contains__(name)
+
+    def __missing__(self, name: str) -> float:
+        if name != "step_time":
+            raise KeyError(name)
+        return self.step_time
 
     def __getattr__(self, name: str) -> float:
         if name not in self:

@@ -23,7 +23,7 @@ def messy(**more):
         "Yield (%)": NUMBERS[:, 2],
         "stirring": 200,
         "Temp copy": NUMBERS[:, 0],
-        "do": ["", "none", "temp", "Temp; dose", "do(dose)", "dose = 2"] + [None] * 6,
+        "do": ["", "none", "temp", "Temp; dose", "{'dose'}", "do(dose=2)"] + ["[]"] * 6,
     }
     return pd.DataFrame(columns | more)
 
@@ -94,7 +94,13 @@ def test_cells_that_are_no_numbers_are_missing():
         ("x;y\n1.200,5;0,5\n1.300;0,7\n900;0,1\n", [1200.5, 0.5], "are decimal"),
         ('x,y\n"0,5",1\n"0,25",2\n"3",3\n', [0.5, 1], "are decimal"),
         ('x,y\n"0,350",1\n"1,200",2\n"0,875",3\n', [0.35, 1], "0,350 is 0.35"),
+        (
+            'x,y\n"1,200","0,375"\n"1,300","2,125"\n"1,4","3,625"\n',
+            [1.2, 0.375],
+            "0,375 is 0.375",
+        ),
         ('x,y\n"1,5",1\n"2,5",2\n" ",3\n"4,5",4\n', [1.5, 1], "1,5 is 1.5"),
+        ("x,y\n\u22121.5\xa0,1\n1\u202f200.5,2\n3,5\n", [-1.5, 1], None),
         ("# 7 runs\n# x,y\n1.2e-01,1\n2e0,5\n3e0,9\n", [0.12, 1], None),
         ("# a comment\n#, more\nx|y\n1|2\n2|5\n3|9\n", [1, 2], None),
         ("#,x,y\n1,1,2\n2,4,5\n3,5,9\n", [1, 2], "'#' was left out: it numbers"),

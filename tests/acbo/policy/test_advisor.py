@@ -62,22 +62,6 @@ def test_an_offset_changes_nothing_but_the_offset():
         assert other.expected - 5e8 == pytest.approx(one.expected, abs=1e-3)
 
 
-def test_beyond_the_training_of_the_network_graphs_are_sampled():
-    random = np.random.default_rng(0)
-    names = tuple(f"v{i}" for i in range(20))
-    values = random.normal(size=(80, 20))
-    values[:, 1] += 2 * values[:, 0]
-    flags = np.zeros_like(values, bool)
-    flags[60:, 0] = True
-    ranges = {name: (-2.0, 2.0) for name in names if name != "v1"}
-    seen = Experiments(values, flags, names, "v1", ranges)
-    found = {each.variable: each for each in small_policy().explain(seen)}
-    assert found["v0"].ancestor_probability > 0.95
-    others = [found[name].ancestor_probability for name in names[2:]]
-    assert max(others) < 0.5
-    assert np.mean(others) < 0.1
-
-
 def test_a_posterior_replaces_what_the_surrogate_says():
     policy, seen = small_policy(), experiments()
     sets = [frozenset(), frozenset("a"), frozenset("b")]

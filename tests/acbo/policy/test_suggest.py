@@ -1,6 +1,7 @@
 """The next experiment for a table: one object, in the user's names and units."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -8,6 +9,8 @@ import pytest
 
 import acbo
 from acbo.policy import suggest as engine
+from acbo.posterior.fit import Fit
+from acbo.surrogate.predictor import infer_graphs
 from acbo.types import signed
 from causal_policies import MiddleOfRanges
 from causal_tables import write_table
@@ -42,6 +45,30 @@ def test_a_suggestion_holds_everything(tmp_path):
     for same in (frame, frame.to_dict("list")):
         other = acbo.suggest(same, "Y", True, ranges={"X": (-5, 5)})
         assert str(other) == str(found)
+
+
+def test_what_does_not_fit_is_told(tmp_path, monkeypatch):
+    fits = tuple(Fit(0.5, 0.1, misfits) for misfits in ((), (), ("curves", "drift")))
+    found = lambda *data, **more: replace(infer_graphs(*data, **more), fits=fits)
+    monkeypatch.setattr(engine, "infer_graphs", found)
+    # Also where experiments are planned.
+    for batch in (1, 2):
+        notes = acbo.suggest(write_table(tmp_path), "Y", True, batch=batch).notes
+        assert any("do not fit: Y (curves, drift)." in note for note in notes)
+
+
+def test_levels_are_told_as_the_text_of_the_table():
+    frame = {
+        "catalyst": ["old", "new"] * 6,
+        "run": range(3, 15),
+        "y": np.arange(12.0) % 5,
+        "do": ["catalyst"] * 6 + [""] * 6,
+    }
+    found = acbo.suggest(frame, "y", True)
+    assert found.reasons[-1] == "The best experiment so far, catalyst = 'old', gave 4"
+    assert any("'run' was left out" in note for note in found.notes)
+    found = acbo.suggest({"trial": frame.pop("run"), **frame}, "y", True)
+    assert any("'trial': it counts the rows" in note for note in found.notes)
 
 
 def test_only_some_may_be_set_and_rows_outside_a_range_are_told(tmp_path):
@@ -90,6 +117,7 @@ def test_rows_changed_softly_tell_about_causes_only(tmp_path):
         ({"at_once": 3}, "1 or 2 variables"),
         ({"batch": 0}, "1 experiment or more"),
         ({"batch": 1.5}, "batch is 1.5"),
+        ({"batch": "3"}, "batch is '3'"),
         ({"ignore": "Q"}, "ignored column 'Q' is not known"),
         ({"tiers": "X<Q"}, "'Q' is not known"),
     ],
@@ -99,6 +127,13 @@ def test_wrong_input_is_one_sentence(options, message, tmp_path):
     with pytest.raises(ValueError, match=message) as raised:
         acbo.suggest(write_table(tmp_path), "Y", **given)
     assert "\n" not in str(raised.value)
+
+
+def test_more_variables_than_the_policy_takes_are_planned(tmp_path, monkeypatch):
+    monkeypatch.setattr(engine, "READING_BUCKETS", (2,))
+    found = acbo.suggest(write_table(tmp_path), "Y", True)
+    assert found.method == "expected improvement under sampled models"
+    assert any("because of more than 2 variables" in note for note in found.notes)
 
 
 def test_a_small_deviation_of_a_large_number_is_seen():

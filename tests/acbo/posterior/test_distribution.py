@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from acbo.graphs import enumerate_possible_parent_sets
 from acbo.posterior.distribution import (
+    GraphPosterior,
     ParentSetPosterior,
     create_parent_set_posterior,
 )
@@ -127,3 +128,17 @@ def test_refusals(target, sets, chances, message):
 def test_impossible_entropies_are_refused(entropy):
     with pytest.raises(ValueError, match="not an entropy of 2 sets"):
         ParentSetPosterior("Y", {A: 0.5, AB: 0.5}, entropy, [(A, 0.5), (AB, 0.5)])
+
+
+@pytest.mark.parametrize("d", [1, 7, 70])
+def test_ancestors_are_the_powers_of_the_graphs(d):
+    draw = np.random.default_rng(d)
+    graphs = np.triu(draw.random((5, d, d)) < 3 / d, 1)
+    order = draw.permutation(d)
+    graphs = graphs[:, order][:, :, order]
+    names, none = tuple(f"X{i}" for i in range(d)), np.zeros((d, d))
+    sets = np.zeros((d, 0), int), np.ones((d, 1))
+    found = GraphPosterior(names, graphs, graphs.mean(axis=0), none, *sets)
+    reached = np.linalg.matrix_power(np.eye(d) + graphs, d) > 0
+    expected = reached.mean(axis=0) - np.eye(d)
+    np.testing.assert_allclose(found.ancestor_probs, expected, atol=1e-12)

@@ -96,14 +96,14 @@ def test_five_variables_and_single_precision():
 
 @pytest.mark.parametrize("prior", PRIORS)
 def test_edges_are_those_of_a_distribution_over_graphs(prior):
-    values, intervened = example(8, rows=120)
+    values, intervened = example()
     found = exact.exact_edge_posterior(values, intervened, prior=prior)
     assert (found >= 0).all()
     assert (found + found.T <= 1 + 1e-9).all()
-    sets = exact.exact_parent_posterior(values, intervened, 5, prior=prior)
+    sets = exact.exact_parent_posterior(values, intervened, 1, prior=prior)
     assert sets.metadata["probability_sum"] == pytest.approx(1, abs=1e-9)
     causes = list(sets.parent_probs().values())
-    np.testing.assert_allclose(np.delete(found[:, 5], 5), causes, atol=1e-9)
+    np.testing.assert_allclose(np.delete(found[:, 1], 1), causes, atol=1e-9)
 
 
 @jax.jit
@@ -111,8 +111,7 @@ def candidates(there, target):
     return bucket_parent_sets(there, target, 3)[0]
 
 
-@pytest.mark.parametrize("prior", PRIORS)
-def test_padding_and_batches(prior):
+def test_padding_and_batches():
     """Data sets of 3 and 4 variables in one bucket, one trace; each as if alone."""
     cases = [example(4), example(3, seed=1, rows=30)]
     values = np.full((2, 40, 4), 9.0)
@@ -125,14 +124,14 @@ def test_padding_and_batches(prior):
         rows[n, : len(x)], there[n, : x.shape[1]] = True, True
     targets = np.asarray([3, 0], np.int32)
     batch = [values.astype(np.float32), intervened, rows, there]
-    one = partial(exact.set_posterior, prior=prior)
+    one = exact.set_posterior  # over orders, as labels of the training
     run = jax.vmap(lambda x, f, r, v, t: one(x, f, r, v)[t])
     given = (*batch, targets)
     calls = [[jnp.asarray(a[::step]) for a in given] for step in (1, -1)]
     found, again = jax.device_get(assert_one_trace(run, *calls))
     np.testing.assert_allclose(found[::-1], again, atol=1e-6)
     for n, case in enumerate(cases):
-        alone = exact.exact_parent_posterior(*case, int(targets[n]), prior=prior)
+        alone = exact.exact_parent_posterior(*case, int(targets[n]), prior="order")
         allowed = np.asarray(candidates(there[n], targets[n]))
         np.testing.assert_allclose(found[n, allowed], alone.probabilities, atol=2e-4)
         assert (found[n, ~allowed] == 0).all()

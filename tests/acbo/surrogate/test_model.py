@@ -1,6 +1,7 @@
 """Oracle: the parts of a block applied by hand, loops over triples, symmetries."""
 
 import dataclasses
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -115,16 +116,15 @@ def test_before_anything_is_learned_edges_are_rare(network):
 def test_sets_by_loops():
     random = np.random.default_rng(3)
     d = model.LARGEST_SET + 2
-    single = lambda *shape: jnp.asarray(random.normal(size=shape), jnp.float32)
-    members = single(d).at[0].set(-jnp.inf)
+    single: Any = lambda *shape: random.normal(size=shape).astype(np.float32)
+    members = single(d)
+    members[0] = -np.inf
     factors, bias = single(d, 3), single(model.LARGEST_SET + 1)
     found = model.Prediction(single(d, d), members, members, factors, bias)
     membership = random.random((6, d)) < np.array([[0, 0.2, 0.5, 0.5, 0.9, 1]]).T
     membership[:, 0] = False  # the target
     mask = np.array([True, True, True, False, True, True])
-    logits = np.asarray(
-        model.set_logits(found, jnp.asarray(membership), jnp.asarray(mask))
-    )
+    logits = np.asarray(jax.jit(model.set_logits)(found, membership, mask))
     for k, row in enumerate(membership):
         inside = np.flatnonzero(row)
         expected = float(bias[min(len(inside), model.LARGEST_SET)])
