@@ -94,7 +94,7 @@ def make(
 
 def _parted(source: str) -> tuple[str, str, str]:
     """Return kind, data set and selector of a name; a data set may contain `-`."""
-    parts = source.split("-")
+    parts = str(source).split("-")
     for count in range(len(parts), 0, -1):
         name = "-".join(parts[:count])
         with suppress(ValueError):  # of a name that is no data set

@@ -165,6 +165,7 @@ def _step(
     config, checked, shared = rules
     advance_one = functools.partial(_advance, config=config, checked=checked)
     many = episode.step_count.ndim > 0
+    checks.check_action_rows(action, episode.step_count.shape)
     if many:
         axes = (None if shared else 0, 0, 0)
         advance_one = jax.vmap(advance_one, in_axes=axes)

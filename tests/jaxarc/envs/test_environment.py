@@ -269,6 +269,16 @@ def test_other_dictionaries_are_refused():
         env.step(state, {"operation": 1})
 
 
+def test_an_environment_steps_one_state_with_one_action():
+    env = one_task()
+    state, _ = reset(env, jax.random.key(0))
+    three = jax.tree.map(lambda x: jnp.stack([x] * 3), point(1, 0, 0))
+    with pytest.raises(ValueError, match="and there is one state: to step many"):
+        env.step(state, three)
+    with pytest.raises(ValueError, match="the state is a batch, and"):
+        env.step(jax.tree.map(lambda x: jnp.stack([x] * 3), state), three)
+
+
 def test_actions_out_of_range_are_refused_or_clipped():
     strict = small_env(make_config((5, 5)))
     state, _ = reset(strict, jax.random.key(0))
@@ -351,6 +361,7 @@ def test_a_task_is_chosen_by_its_id():
     env = small_env(buffer=named)
     assert env.params.task_ids == ids
     np.testing.assert_array_equal(env.params.rows_of(["0a938d79", "00d62c1b"]), [1, 0])
+    np.testing.assert_array_equal(env.params.rows_of("0a938d79"), [1])
     state, _ = env.reset(KEY, task="0a938d79")
     assert int(state.episode.task_row) == 1
     assert env.arc_state(state).task_index == named.task_index[1]

@@ -277,6 +277,15 @@ def test_a_mask_of_numbers_selects_from_the_threshold_on(state, threshold, count
         fractions.to_selection_mask(SHAPE)
 
 
+def test_states_need_an_action_each(state, states):
+    three = jax.tree.map(lambda leaf: jnp.stack([leaf] * 3), FILL)
+    for given, action in ((states, three), (states, FILL), (state, three)):
+        many = given.step_count.ndim
+        match = "give one action for every state" if many else "to step many, use batch"
+        with pytest.raises(ValueError, match=match):
+            (batch_step if many else arc_step)(given, action, CONFIG)
+
+
 def test_a_batch_needs_a_key_for_each_environment(tasks):
     for one in (KEY, jax.random.key_data(KEY)):
         with pytest.raises(ValueError, match="give one key for every environment"):

@@ -280,6 +280,12 @@ def test_a_start_has_a_value_for_each():
         env.reset(keys, task=tasks + 2)
     with pytest.raises(ValueError, match="there are"):
         env.reset(keys, task=tasks, pair=pairs + 1)
+    with pytest.raises(ValueError, match=r"task has shape \(2,\), .* 3 keys: give one"):
+        env.reset(keys, task=tasks[:2])
+    with pytest.raises(ValueError, match="single one: take the environment inside"):
+        env.reset(keys[0])
+    with pytest.raises(ValueError, match=r"action has shape \(2,\), .* 3 states: give"):
+        env.step(states, {"operation": np.zeros(2), "selection": np.zeros((2, 5, 5))})
 
 
 def test_only_those_that_are_done_begin_anew():
