@@ -40,7 +40,7 @@ def naive_rectangle(shape, r1, c1, r2, c2):
     return mask
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(sizes, anywhere, anywhere)
 def test_a_point_selects_one_cell(shape, row, col):
     found = create_point_action(0, row, col).to_selection_mask(shape)
@@ -48,7 +48,7 @@ def test_a_point_selects_one_cell(shape, row, col):
     assert found.sum() == 1
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(sizes, anywhere, anywhere, anywhere, anywhere)
 def test_a_box_selects_the_rectangle_whatever_the_corners(shape, r1, c1, r2, c2):
     expected = naive_rectangle(shape, r1, c1, r2, c2)
@@ -85,7 +85,7 @@ def test_a_batch_is_the_loop():
     )
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(st.integers(-9, 99), anywhere, anywhere)
 def test_validate_clips_and_never_raises(operation, row, col):
     found = create_point_action(operation, row, col).validate((5, 7))

@@ -183,7 +183,7 @@ def test_a_start_is_a_function_of_its_seed():
     params = small_params(augment=True)
     start = jax.jit(lambda seed: start_episode(params, seed))
     assert_same(start(jnp.uint32(3)), start(jnp.uint32(3)))
-    rows = {int(start(seed).task_row) for seed in seeds(30)}
+    rows = {int(start(seed).task_row) for seed in seeds(20)}
     assert rows == {0, 1, 2, 3}
 
 

@@ -34,7 +34,7 @@ def with_box(rows):
     return selection, selection.box()
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (5, 5), (9, 16), (30, 30), (32, 32)])
+@pytest.mark.parametrize("shape", [(5, 5), (9, 16), (32, 32)])
 def test_box_and_count_equal_numpy(shape):
     rng = np.random.default_rng(0)
     cells = rng.random((300, *shape)) < rng.choice([0.003, 0.05, 0.7], (300, 1, 1))
@@ -84,7 +84,7 @@ def indexed(cells, sources):
     return np.where(inside, cells[..., np.clip(sources, 0, cells.shape[-1] - 1)], False)
 
 
-@pytest.mark.parametrize("width", [5, 8, 13, 30, 32])
+@pytest.mark.parametrize("width", [5, 16, 32])
 @pytest.mark.parametrize("reverse", [False, True])
 def test_columns_land_where_the_map_says(width, reverse):
     rng = np.random.default_rng(width)
@@ -131,7 +131,7 @@ def test_rows_land_where_the_map_says(reverse, height):
         np.testing.assert_array_equal(found, expected)
 
 
-CASES = 300
+CASES = 200
 
 
 def packed_clipboards(clipboards):
@@ -187,7 +187,7 @@ def run(kind, shape, cases):
 
 
 # Masks are the general case: they alone meet the edges of every word length.
-MASKED = [(1, 1), (1, 7), (6, 13), (8, 8), (16, 16), (32, 32)]
+MASKED = [(1, 7), (8, 8), (16, 16), (32, 32)]
 
 
 @pytest.mark.parametrize(
