@@ -20,7 +20,7 @@ from jaxarc.actions import (
     create_mask_action,
     create_point_action,
 )
-from jaxrig.testing import assert_one_trace, assert_trees_close, assert_vmap_equals_loop
+from jaxrig.testing import assert_one_trace, assert_trees_close
 
 anywhere = st.integers(-5, 40)
 sizes = st.sampled_from([(1, 1), (1, 7), (5, 3), (30, 30)])
@@ -71,18 +71,6 @@ def test_the_examples_of_the_document():
     counts = [a.to_selection_mask((30, 30)).sum() for a in (point, box, masked)]
     assert [int(c) for c in counts] == [1, 25, 25]
     assert masked.to_selection_mask((30, 30)) is mask
-
-
-def test_a_batch_is_the_loop():
-    index = jnp.arange(6, dtype=jnp.int32)
-    shape = (5, 4)
-    assert_vmap_equals_loop(
-        lambda a: a.to_selection_mask(shape), PointAction(index, index, index - 2)
-    )
-    assert_vmap_equals_loop(
-        lambda a: a.to_selection_mask(shape),
-        BboxAction(index, index, index, index - 3, index + 1),
-    )
 
 
 @settings(max_examples=20)

@@ -35,14 +35,6 @@ def turned(cells):
     return transposed, bits.unpack_rows(bits.reverse(rows), length)
 
 
-@jax.jit
-def painted(grid, selection, color):
-    rows, (height, width) = bits.pack_rows(selection), grid.shape
-    written = bits.write(bits.pack_grid(grid), rows, bits.constant(color, rows))
-    full = jnp.full(height, bits.below(jnp.asarray(width), rows.dtype))
-    return bits.unpack_grid(written, full, width)
-
-
 active_rows = jax.jit(bits.active_rows, static_argnums=(1, 2))
 # On NumPy as it is; on JAX compiled whole, for run eagerly every operation of every
 # shape is a program of its own.
@@ -106,29 +98,6 @@ def test_every_span_is_exact(dtype):
     expected = (1 << (last + 1).astype(np.uint64)) - (1 << first.astype(np.uint64))
     np.testing.assert_array_equal(np.asarray(spans).astype(np.uint64), expected)
     assert int(bits.below(jnp.asarray(0), dtype)) == 0
-
-
-def test_a_rectangle_covers_its_four_sides():
-    top, left, bottom, right = map(jnp.asarray, (2, 1, 4, 6))
-    rows = bits.rectangle(9, top, left, bottom, right, jnp.uint16)
-    expected = np.zeros((9, 9), bool)
-    expected[2:5, 1:7] = True
-    np.testing.assert_array_equal(bits.unpack_rows(rows, 9), expected)
-
-
-@shapes
-def test_writing_keeps_what_is_not_selected(shape):
-    rng = np.random.default_rng(2)
-    grid, selection = rng.integers(0, 10, shape), rng.random(shape) < 0.5
-    found = painted(grid, selection, 7)
-    np.testing.assert_array_equal(found, np.where(selection, 7, grid))
-
-
-@shapes
-def test_counting_equals_the_sum(shape):
-    cells = random_cells(shape)
-    counted = jax.jit(bits.count)(bits.pack_rows(cells))
-    np.testing.assert_array_equal(counted, cells.sum(axis=(1, 2)))
 
 
 compared = jax.jit(similarity)

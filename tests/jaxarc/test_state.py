@@ -319,11 +319,12 @@ def test_questions_to_a_state(tasks):
         "get_prev_available_test_index": [2, 2],
         "is_current_pair_completed": [True, True],
     }
-    for name, wanted in asked.items():
-        assert getattr(state, name)().tolist() == wanted, name
+    ask = jax.jit(lambda state: {name: getattr(state, name)() for name in asked})
+    assert {n: x.tolist() for n, x in jax.device_get(ask(state)).items()} == asked
     allowed = np.broadcast_to(np.arange(42) != 3, (2, 42))
     state = state.replace(allowed_operations_mask=allowed)
-    assert [bool(state.is_operation_allowed(i).all()) for i in (2, 3, 42)] == [1, 0, 0]
+    permits = jax.jit(lambda state, number: state.is_operation_allowed(number).all())
+    assert [bool(permits(state, i)) for i in (2, 3, 42)] == [1, 0, 0]
 
 
 def test_the_history_is_asked_and_cleared():

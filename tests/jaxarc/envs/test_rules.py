@@ -146,7 +146,8 @@ def test_every_place_and_operation(demos, tests):
 
 def test_a_mode_without_pairs_stays_where_it_is():
     place = rules.Place(*map(jnp.int32, (0, 0, 0, 0)))
-    after = rules.next_pair(jnp.int32(35), place, jnp.zeros(4, bool), make_config())
+    go = jax.jit(lambda o, p: rules.next_pair(o, p, np.zeros(4, bool), make_config()))
+    after = go(jnp.int32(35), place)
     assert after == 0
 
 

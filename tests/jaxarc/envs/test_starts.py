@@ -41,12 +41,6 @@ def test_mode_and_rows_default_to_the_configuration_and_all():
     assert small_params(episode_mode=1).episode_mode == 1
 
 
-def test_a_mapping_is_a_configuration_too():
-    mapping = {"dataset": {"max_grid_height": 5, "max_grid_width": 5}}
-    params = EnvParams.from_config(mapping, small_buffer())
-    assert params.config.dataset.max_grid_height == 5
-
-
 def test_the_rows_behind_choices():
     params = small_params(subset_indices=[3, 1])
     assert params.choices == 2

@@ -16,17 +16,8 @@ from jaxarc.ops.canvas import (
     apply_operation,
     carry_columns,
     carry_rows,
-    or_everything,
-    select_rectangle,
     select_rows,
 )
-
-
-def test_a_blank_canvas_holds_the_grid_and_no_content():
-    canvas = hand.canvas_of("12. 30. ...")
-    assert hand.shown(canvas) == "12. 30. ..."
-    assert not np.any(canvas.clipboard)
-    np.testing.assert_array_equal(bits.unpack_rows(canvas.active(), 3).sum(), 4)
 
 
 def with_box(rows):
@@ -52,26 +43,6 @@ def test_box_and_count_equal_numpy(shape):
         expected = np.zeros(shape, bool)
         expected[top:bottom, left:right] = True
         np.testing.assert_array_equal(boxes[index], expected)
-
-
-def test_a_rectangle_with_a_side_missing_is_empty():
-    sides = map(jnp.asarray, (3, 2, 1, 6))
-    selection = select_rectangle(*sides, height=8, dtype=jnp.uint8)
-    assert bool(selection.empty)
-    assert not selection.rows.any()
-
-
-def test_nothing_selected_means_everything_where_asked():
-    size = jnp.array([2, 3], jnp.int32)
-    active = bits.active_rows(size, 4, jnp.uint8)
-    grid = bits.PackedGrid(jnp.zeros((4, 4), jnp.uint8), size, 4)
-    area = or_everything(select_rows(jnp.zeros(4, jnp.uint8)), grid)
-    assert [int(x) for x in (area.top, area.left, area.bottom, area.right)] == [
-        *(0, 0, 1, 2)
-    ]
-    assert int(area.count) == 6
-    some = select_rows(active & jnp.array([2, 0, 0, 0], jnp.uint8))
-    assert int(or_everything(some, grid).count) == 1
 
 
 columns_carried = jax.jit(carry_columns)

@@ -262,16 +262,6 @@ def test_a_start_has_a_value_for_each():
         env.step(states, {"operation": np.zeros(2), "selection": np.zeros((2, 5, 5))})
 
 
-def test_only_those_that_are_done_begin_anew():
-    env = Vectorize(small_env())
-    states, _ = reset(env, jax.random.split(jax.random.key(0), 3))
-    done = jnp.asarray([False, True, False])
-    after = auto_reset(env, states, done)
-    for index in (0, 2):
-        assert_same(row(after, index), row(states, index))
-    assert_same(row(after, 1), auto_reset(env.env, row(states, 1), jnp.asarray(True)))
-
-
 def test_the_tasks_exist_once():
     """The compiled step takes the buffer as it is and returns nothing of its size."""
     buffer = small_buffer(16)
