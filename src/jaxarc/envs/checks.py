@@ -243,7 +243,7 @@ def checked_start(
     mode: int,
     row: Any,
     pair: Any,
-    names: tuple[str, str] = ("task", "pair"),
+    names: tuple[str, ...] = ("task", "pair"),
     count: int | None = None,
 ) -> tuple[Any, Any]:
     """Return row and pair of a start, or one of each for `count` starts, as arrays.
