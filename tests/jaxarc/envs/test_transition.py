@@ -114,18 +114,6 @@ SCENES = {
         (3, 2),
         300,
     ),
-    "no switching": (
-        (2, 2),
-        {
-            "steps": 40,
-            "reward": EVERY_TERM,
-            "action": {"selection_format": "mask"},
-            "episode": {"allow_demo_switching": False},
-        },
-        ("point",),
-        (2, 2),
-        120,
-    ),
 }
 
 
