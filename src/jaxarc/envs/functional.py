@@ -99,8 +99,8 @@ def _reset(
     """Return one fresh state, or `count` of them; `chosen` are row and pair."""
     config = checks.as_config(config)
     tasks, mode = checks.tasks_or_demo(tasks, config), checks.checked_mode(mode, config)
-    names, many = tuple(chosen), count is not None
-    row, pair = checks.checked_start(tasks, mode, *chosen.values(), names, count)
+    (row, pair), many = chosen.values(), count is not None
+    row, pair = checks.checked_start(tasks, mode, row, pair, tuple(chosen), count)
     episode, seen = _start(
         *(key, tasks, pair, row, augmentation), rules=(config, mode, many)
     )

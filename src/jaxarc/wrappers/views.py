@@ -16,7 +16,7 @@ from jaxtyping import Array, Int
 
 from jaxarc import bits
 from jaxarc.actions import BboxAction, PointAction
-from jaxarc.envs.environment import Params, TimeStep
+from jaxarc.envs.environment import Params
 from jaxarc.envs.spaces import Bounded, DictSpace, Discrete
 from jaxarc.episode import Episode, current_pair, load_pair, pair_counts
 from jaxarc.types import JaxArcTask
@@ -122,13 +122,14 @@ class SeeingWrapper(Wrapper):
 
     def reset(self, key: Any, env_params: Params = None, **start: Any) -> Result:
         """Start an episode."""
-        return self._shown(*self.env.reset(key, env_params, **start), env_params)
+        return self._shown(self.env.reset(key, env_params, **start), env_params)
 
     def step(self, state: Any, action: Any, env_params: Params = None) -> Result:
         """Advance by one action."""
-        return self._shown(*self.env.step(state, action, env_params), env_params)
+        return self._shown(self.env.step(state, action, env_params), env_params)
 
-    def _shown(self, state: Any, step: TimeStep, env_params: Params) -> Result:
+    def _shown(self, result: Result, env_params: Params) -> Result:
+        state, step = result
         observation = self.seen(step.observation, state, env_params)
         return state, dataclasses.replace(step, observation=observation)
 

@@ -146,7 +146,8 @@ def test_every_place_and_operation(demos, tests):
 
 def test_a_mode_without_pairs_stays_where_it_is():
     place = rules.Place(*map(jnp.int32, (0, 0, 0, 0)))
-    go = jax.jit(lambda o, p: rules.next_pair(o, p, np.zeros(4, bool), make_config()))
+    flags = jnp.zeros(4, bool)
+    go = jax.jit(lambda o, p: rules.next_pair(o, p, flags, make_config()))
     after = go(jnp.int32(35), place)
     assert after == 0
 
