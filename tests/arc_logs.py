@@ -13,7 +13,7 @@ from jaxarc.config import (
     WandbConfig,
 )
 from jaxarc.envs.functional import arc_step
-from jaxarc.log.events import create_start_log, create_step_log
+from jaxarc.log import create_start_log, create_step_log
 
 MOVES = ((2, 0, 0), (0, 3, 4), (1, 0, 0))  # a change, none, the solution
 

@@ -5,7 +5,6 @@ point actions over all 35 grid operations, finished episodes begin again, and wh
 state and observation are carried.
 """
 
-import dataclasses
 import functools
 import os
 import time
@@ -18,13 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxarc.actions import PointAction
-from jaxarc.config import (
-    ActionConfig,
-    DatasetConfig,
-    EnvironmentConfig,
-    HistoryConfig,
-    JaxArcConfig,
-)
+from jaxarc.config import DatasetConfig, JaxArcConfig
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.functional import arc_reset, arc_step, batch_reset, batch_step
 from jaxarc.ops.operations import FIRST_CONTROL
@@ -53,14 +46,11 @@ def bench_config(
     dataset: DatasetConfig | None = None, records: int = 0
 ) -> JaxArcConfig:
     """Return point actions over the grid operations, with a history of `records`."""
-    return JaxArcConfig(
-        dataset=dataset or DatasetConfig(),
-        action=ActionConfig(
-            selection_format="point",
-            max_operations=GRID_OPERATIONS,
-            validate_actions=False,
-        ),
-        history=HistoryConfig(enabled=records > 0, max_history_length=max(records, 1)),
+    return JaxArcConfig(dataset=dataset or DatasetConfig()).with_settings(
+        selection_format="point",
+        max_operations=GRID_OPERATIONS,
+        validate_actions=False,
+        history={"enabled": records > 0, "max_history_length": max(records, 1)},
     )
 
 
@@ -215,8 +205,8 @@ def compiling(repeats: int = 3) -> list[Measurement]:
     jax.config.update(name, 1e9)
     try:
         for number in range(repeats):
-            rules = EnvironmentConfig(max_episode_steps=UNUSUAL_LIMIT + number)
-            config = dataclasses.replace(bench_config(), environment=rules)
+            rules = {"max_episode_steps": UNUSUAL_LIMIT + number}
+            config = bench_config().with_settings(**rules)
             begin = time.perf_counter(), time.process_time()
             reset = jax.jit(functools.partial(arc_reset, config=config))
             step = jax.jit(functools.partial(arc_step, config=config))

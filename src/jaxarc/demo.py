@@ -6,10 +6,10 @@ from collections.abc import Sequence
 import jax
 import numpy as np
 
-from jaxarc.actions import create_point_action
-from jaxarc.config import ActionConfig, HistoryConfig, JaxArcConfig
+from jaxarc.benchmarks import python_steps
+from jaxarc.config import JaxArcConfig
 from jaxarc.draw import draw_task, episode_section
-from jaxarc.envs.functional import arc_reset, arc_step
+from jaxarc.envs.functional import arc_reset
 from jaxarc.learning.evaluation import evaluate
 from jaxarc.learning.training import AgentConfig, make_agent, train_agent
 from jaxarc.ops.operations import ARCLEOperationType as Op
@@ -23,11 +23,9 @@ from jaxrig.learn import PPOConfig
 from jaxrig.memory import tree_bytes
 from jaxrig.progress import Meter
 from jaxrig.report import Figure, Fold, Part, Section, Text
-from jaxrig.timing import measure
 
 ENVIRONMENT = "AGI1-train"
 ENVIRONMENTS, STEPS = 1024, 200
-CALLS = 200
 # Grids of at most 3 x 3 cells, so that two cores learn something in half a minute.
 SIDE, EPISODE_STEPS, UPDATES, WINDOW = 3, 20, 250, 10
 LEARNER = AgentConfig(
@@ -200,7 +198,8 @@ def episode_parts(tasks: TaskParser, results: Sequence[RolloutResult]) -> list[P
 
 def claim_parts(tasks: TaskParser, results: Sequence[RolloutResult]) -> list[Part]:
     """Compare documented figures with those measured in this run."""
-    milliseconds = 1e3 * time_step(tasks)
+    call = python_steps()[0]
+    milliseconds = 1e3 * call.timing.median / call.items
     fastest = max(result.steps_per_second for result in results)
     rows = [
         ("steps per second, many environments", "10,000+", f"{fastest:,.0f}"),
@@ -213,24 +212,6 @@ def claim_parts(tasks: TaskParser, results: Sequence[RolloutResult]) -> list[Par
         found = f"{size / 1e6:.3f} MB, {size / 2**20:.3f} MiB"
         rows.append((f"history of 1,000 {form} actions", megabytes, found))
     return [report.Table(("what", "documented", "in this run"), rows)]
-
-
-def time_step(tasks: TaskParser) -> float:
-    """Measure the seconds of one `arc_step` call at 30x30, after compiling."""
-    config = JaxArcConfig(
-        action=ActionConfig(selection_format="point"), history=HistoryConfig(False)
-    )
-    task = tasks.get_task_by_id(ENCLOSED)
-    state, _ = arc_reset(jax.random.key(0), config, task)
-    action = create_point_action(int(Op.FLOOD_FILL_4), 2, 2)
-
-    def run() -> jax.Array:
-        after = state
-        for _ in range(CALLS):
-            after, _, _, _, _ = arc_step(after, action, config)
-        return after.similarity_score
-
-    return measure(run, repeats=5).median / CALLS
 
 
 def history_bytes(tasks: TaskParser, form: str) -> int:

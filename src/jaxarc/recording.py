@@ -1,4 +1,4 @@
-"""Play an episode step by step, keep it in a file, and run it again."""
+"""Play an episode step by step, keep it in a file, run it again, show it."""
 
 import dataclasses
 import json
@@ -19,7 +19,7 @@ from jaxarc.actions import (
     create_point_action,
 )
 from jaxarc.config import DatasetConfig, HistoryConfig, JaxArcConfig
-from jaxarc.draw.episodes import EpisodeFrame
+from jaxarc.draw import EpisodeFrame, draw_task, episode_section
 from jaxarc.envs.functional import arc_reset, arc_step
 from jaxarc.ops.operations import NUM_OPERATIONS
 from jaxarc.ops.operations import ARCLEOperationType as Op
@@ -28,6 +28,7 @@ from jaxarc.tasks.parsers import create_parser
 from jaxarc.types import JaxArcTask
 from jaxrig.atomic import write_file
 from jaxrig.notebook import Shown
+from jaxrig.report import Figure, Section, Text
 
 SCHEMA = "jaxarc.replay/1"
 LINES = ".jsonl"  # a file with an episode in every line
@@ -250,7 +251,7 @@ def player_config(dataset: DatasetConfig, steps: int = STEPS) -> JaxArcConfig:
 class TaskPlayer(Shown):
     """One episode on one task; every step can be taken back."""
 
-    shown_by = "jaxarc.notebook:show_episode"
+    shown_by = "jaxarc.recording:show_episode"
 
     def __init__(
         self,
@@ -353,3 +354,30 @@ class TaskPlayer(Shown):
             actions=tuple(self.actions),
             rewards=tuple(frame.reward for frame in self.frames[1:]),
         )
+
+
+def show_task(task: JaxArcTask) -> Section:
+    """Draw a task; of a stack say how many there are."""
+    if task.task_index.ndim:
+        count = " x ".join(map(str, task.task_index.shape))
+        return Section("Tasks", Text(f"A stack of {count} tasks."))
+    drawing = draw_task(task).as_svg()
+    alt = "All pairs of the task: inputs above, outputs below"
+    return Section("Task", Figure(drawing, alt=alt))
+
+
+def show_state(state: ArcEnvState) -> Section:
+    """Draw the working grid and the target, if it is known."""
+    if state.episode.step_count.ndim:
+        count = " x ".join(map(str, state.episode.step_count.shape))
+        one = "`jax.tree.map(lambda x: x[0], states)` is the first"
+        return Section("States", Text(f"A batch of {count} states; {one}."))
+    steps, done = int(state.step_count), bool(state.episode_done)
+    ended = ", the episode has ended" if done else ""
+    (player,) = episode_section("State", [frame_of(state)], show_metrics=False).parts
+    return Section("State", player, Text(f"After {steps} steps{ended}."))
+
+
+def show_episode(player: TaskPlayer) -> Section:
+    """Play the steps so far."""
+    return episode_section(f"Task {player.task_id}", player.frames)

@@ -15,6 +15,10 @@ from jaxarc.tasks.parsers import create_parser
 from jaxarc.tasks.sources import DATASETS, dataset_kind
 from jaxarc.tasks.splits import resolve_selector
 
+# Of learners: actions come from the spaces, so that none has to be checked.
+UNCHECKED = JaxArcConfig(
+    action=ActionConfig(validate_actions=False), history=HistoryConfig(enabled=False)
+)
 EnvEntry = Callable[[EnvParams], Any]
 
 _registered: dict[str, tuple[str, EnvEntry, int | None]] = {}
@@ -94,7 +98,7 @@ def make(
 
 def _parted(source: str) -> tuple[str, str, str]:
     """Return kind, data set and selector of a name; a data set may contain `-`."""
-    parts = source.split("-")
+    parts = str(source).split("-")
     for count in range(len(parts), 0, -1):
         name = "-".join(parts[:count])
         with suppress(ValueError):  # of a name that is no data set
@@ -120,12 +124,7 @@ def _fetched(kind: str, config: JaxArcConfig) -> JaxArcConfig:
 def _configured(
     kind: str, config: Any, dataset_path: str, limit: int | None
 ) -> JaxArcConfig:
-    if config is None:
-        config = JaxArcConfig(
-            action=ActionConfig(validate_actions=False),
-            history=HistoryConfig(enabled=False),
-        )
-    config = as_config(config)
+    config = UNCHECKED if config is None else as_config(config)
     general = DatasetConfig()
     # A size that is the general default was most likely not chosen: MiniARC would be
     # padded from 5x5 to 30x30, and tasks of ARC-AGI-2 have more test pairs than it.

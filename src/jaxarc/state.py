@@ -78,7 +78,7 @@ class ArcEnvState(eqx.Module, Shown):
     have in common are static (`SharedTasks`).
     """
 
-    shown_by: ClassVar[str] = "jaxarc.notebook:show_state"
+    shown_by: ClassVar[str] = "jaxarc.recording:show_state"
     source: JaxArcTask | SharedTasks
     episode: Episode
 

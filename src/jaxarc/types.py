@@ -55,7 +55,7 @@ class JaxArcTask(eqx.Module, Shown):
     tasks.
     """
 
-    shown_by: ClassVar[str] = "jaxarc.notebook:show_task"
+    shown_by: ClassVar[str] = "jaxarc.recording:show_task"
     pairs: UInt[Array, "*stack slots two planes h"]
     sizes: Int[Array, "*stack slots two two"]
     num_train_pairs: Int[Array, "*stack"]

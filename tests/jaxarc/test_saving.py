@@ -85,7 +85,10 @@ def test_what_else_a_state_holds_comes_back(parser, tmp_path):
 
 @pytest.mark.parametrize(
     ("selection_format", "used"),
-    [("point", 0), ("point", 1000), ("bbox", 60), ("mask", 1000)],
+    [
+        *(("point", 0), ("point", 1000), ("bbox", 60)),
+        pytest.param("mask", 1000, marks=pytest.mark.slow),  # megabytes to compress
+    ],
 )
 def test_files_are_a_tenth_of_the_arrays(tmp_path, selection_format, used):
     """30x30, room for 10 + 3 pairs and 1000 steps, as the documents have it."""

@@ -45,23 +45,6 @@ def state(tasks):
     return arc_reset(jax.random.key(0), CONFIG, tasks[0])[0]
 
 
-def test_a_fresh_state_shows_its_pair(state, tasks):
-    pair = jax.jit(lambda task: task.get_train_pair(0))(tasks[0])
-    np.testing.assert_array_equal(state.working_grid, pair.input_grid.data)
-    np.testing.assert_array_equal(state.working_grid_mask, pair.input_grid.mask)
-    np.testing.assert_array_equal(state.target_grid, pair.output_grid.data)
-    np.testing.assert_array_equal(state.target_grid_mask, pair.output_grid.mask)
-    assert not state.selected.any()
-    assert not state.clipboard.any()
-    assert not state.clipboard_mask.any()
-    assert state.allowed_operations_mask.all()
-    assert state.available_demo_pairs.tolist() == [True, True, True, False]
-    assert state.available_test_pairs.tolist() == [True, True, True]
-    assert not state.demo_completion_status.any()
-    assert state.action_history.shape == (100, 6)
-    assert not state.action_history.any()
-
-
 def test_documented_types(state):
     for dtype, names in {
         jnp.int32: "working_grid target_grid clipboard step_count episode_mode "
@@ -73,13 +56,6 @@ def test_documented_types(state):
             assert getattr(state, name).dtype == dtype, name
 
 
-def test_a_test_target_is_hidden(tasks):
-    state, _ = arc_reset(jax.random.key(0), CONFIG, tasks[0], episode_mode=1)
-    assert (state.target_grid == -1).all()
-    assert not state.target_grid_mask.any()
-    assert state.similarity_score == 0.0
-
-
 def test_a_single_task_can_be_replaced(state, tasks):
     changed = eqx.tree_at(lambda s: s.task_data, state, tasks[1])
     np.testing.assert_array_equal(
@@ -87,20 +63,6 @@ def test_a_single_task_can_be_replaced(state, tasks):
     )
     np.testing.assert_array_equal(changed.working_grid, state.working_grid)
     assert state.task_index == state.task_data.task_index == -1
-
-
-def test_rows_of_a_batch_are_states(tasks):
-    stack = stack_task_list(tasks)
-    rows = np.array([2, 0, 1, 1])
-    keys = jax.random.split(jax.random.key(1), 4)
-    states, _ = batch_reset(keys, CONFIG, stack, task_indices=rows)
-    together = jax.device_get(shown(states))
-    for index, row in enumerate(rows):
-        alone = shown(ArcEnvState(stack, row_of(states.episode, index)))
-        for name in FIELDS:
-            np.testing.assert_array_equal(together[name][index], alone[name])
-        task = row_of(states.task_data, index)
-        jax.tree.map(np.testing.assert_array_equal, task, tasks[row])
 
 
 def test_a_batch_holds_its_task_once(tasks):
@@ -173,15 +135,6 @@ def test_a_batch_of_a_traced_task_leaves_its_program(tasks):
     assert_same(shown(states), shown(outside))
 
 
-def test_every_row_of_a_batch_knows_its_task(tasks):
-    keys = jax.random.split(jax.random.key(1), 5)
-    states, _ = batch_reset(keys, CONFIG, tasks[0])
-    shared = states.task_data
-    assert shared.num_train_pairs.tolist() == [3] * 5
-    assert states.task_index.tolist() == [-1] * 5
-    assert states.available_demo_pairs.shape == (5, 4)
-
-
 def test_a_state_is_small_at_the_largest_size():
     lean = make_config((30, 30), history={"enabled": False})
     assert bytes_of(planned_state(lean).episode) <= 4096
@@ -197,7 +150,7 @@ def test_bytes_of_a_history_of_a_thousand_steps(form, size):
     assert bytes_of(planned_state(config).action_history) == size
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(st.integers(1, SIDE), st.integers(1, SIDE), st.integers(0, 2**31))
 def test_any_grid_is_read_back(height, width, seed):
     rng = np.random.default_rng(seed)
@@ -313,7 +266,7 @@ def test_grids_without_their_padding():
     assert small_state(mode=1).get_actual_target_grid().shape == (0, 0)
 
 
-@pytest.mark.parametrize("count", [0, 3, 4, 5, 9])
+@pytest.mark.parametrize("count", [3, 9])
 def test_the_history_keeps_the_last_actions_in_order(count):
     config = small_config(steps=4)  # a ring of four records
     state = small_state(config=config)
@@ -366,11 +319,12 @@ def test_questions_to_a_state(tasks):
         "get_prev_available_test_index": [2, 2],
         "is_current_pair_completed": [True, True],
     }
-    for name, wanted in asked.items():
-        assert getattr(state, name)().tolist() == wanted, name
+    ask = jax.jit(lambda state: {name: getattr(state, name)() for name in asked})
+    assert {n: x.tolist() for n, x in jax.device_get(ask(state)).items()} == asked
     allowed = np.broadcast_to(np.arange(42) != 3, (2, 42))
     state = state.replace(allowed_operations_mask=allowed)
-    assert [bool(state.is_operation_allowed(i).all()) for i in (2, 3, 42)] == [1, 0, 0]
+    permits = jax.jit(lambda state, number: state.is_operation_allowed(number).all())
+    assert [bool(permits(state, i)) for i in (2, 3, 42)] == [1, 0, 0]
 
 
 def test_the_history_is_asked_and_cleared():

@@ -36,7 +36,7 @@ for _name in IDS:
         f"jaxarc/{_name}-v0",
         entry_point=f"{__name__}:make_gym",
         vector_entry_point=f"{__name__}:make_gym_vector",
-        kwargs={"id": _name},
+        kwargs={"name": _name},
     )
 
 RENDER_MODES = ("rgb_array", "ansi")
@@ -187,18 +187,19 @@ class GymVectorEnv(gymnasium.vector.VectorEnv):
         return jnp.stack([_key(seeding.np_random(one)[0]) for one in seed])
 
 
-def make_gym(id: str, *, render_mode: str | None = None, **kw: Any) -> GymEnv:
+# `name`, not `id`: Gymnasium hands `id` to its own functions beside these arguments.
+def make_gym(name: str, *, render_mode: str | None = None, **kw: Any) -> GymEnv:
     """Make a `GymEnv` by name; other arguments are those of `jaxarc.make`."""
-    env = GymEnv(make(id, **kw)[0], render_mode)
-    name = re.sub(r"[^\w.-]", "-", id)
+    env = GymEnv(make(name, **kw)[0], render_mode)
+    plain = re.sub(r"[^\w.-]", "-", name)
     env.spec = EnvSpec(
-        id=f"jaxarc/{name}-v0", entry_point=partial(make_gym, id), kwargs=kw
+        id=f"jaxarc/{plain}-v0", entry_point=partial(make_gym, name), kwargs=kw
     )
     return env
 
 
 def make_gym_vector(
-    id: str,
+    name: str,
     num_envs: int,
     *,
     render_mode: str | None = None,
@@ -206,7 +207,7 @@ def make_gym_vector(
     **kw: Any,
 ) -> GymVectorEnv:
     """Make a `GymVectorEnv` by name; other arguments are those of `jaxarc.make`."""
-    return GymVectorEnv(make(id, **kw)[0], num_envs, render_mode, autoreset_mode)
+    return GymVectorEnv(make(name, **kw)[0], num_envs, render_mode, autoreset_mode)
 
 
 def as_gym_space(space: Space) -> gymnasium.Space[Any]:

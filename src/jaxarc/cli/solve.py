@@ -143,9 +143,7 @@ def train(
     """
     import jax
 
-    from jaxarc.learning.solver import SolverConfig, train_solver
-    from jaxarc.learning.solver.examples import MixtureConfig, demonstrations
-    from jaxarc.learning.solver.generator import generate_tasks
+    from jaxarc.learning.solver import SolverConfig, examples, train_solver
     from jaxarc.learning.solver.network import NetworkConfig
     from jaxarc.learning.solver.voting import save_solver
     from jaxrig.progress import make_meter
@@ -159,7 +157,8 @@ def train(
         hidden=2 * features,
     )
     known = {"id_only": 0.0, "context_only": 1.0} if without_ids else {}
-    mixture = MixtureConfig(**known) if generated else MixtureConfig(0.0, **known)
+    share = () if generated else (0.0,)
+    mixture = examples.MixtureConfig(*share, **known)
     config = SolverConfig(
         *(network, mixture, members),
         batch=batch,
@@ -168,10 +167,10 @@ def train(
         seed=seed,
         data=f"{dataset_kind(dataset)} and {generated} generated tasks",
     )
-    bank = demonstrations(buffer, network.pairs)
+    bank = examples.demonstrations(buffer, network.pairs)
     key = jax.random.fold_in(jax.random.key(seed), 1)
     size = generated, network.pairs + 1, *buffer.get_grid_shape()
-    made = generate_tasks(key, *size) if generated else None
+    made = examples.generate_tasks(key, *size) if generated else None
     state = train_solver(config, bank, made, out, make_meter())
     about = {"data": dataset, "tasks": network.tasks, "generated": generated}
     about |= {"steps": config.steps, "batch": batch, "seed": seed}

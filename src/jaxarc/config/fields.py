@@ -87,8 +87,11 @@ class Config:
             value, full_name = getattr(self, name), self.full_name(name)
             try:
                 read(value, full_name)
-            except (ValueError, OverflowError) as error:
+            except ValueError as error:
                 errors.append(str(error))
+                continue
+            except OverflowError:
+                errors.append(f"{full_name} is too large: give a number below 1e308")
                 continue
             if isinstance(value, Config):
                 errors += value.validate()

@@ -56,6 +56,41 @@ def check_mask_shape(action: Any, config: JaxArcConfig) -> None:
         )
 
 
+def check_action_rows(action: Any, states: tuple[int, ...]) -> None:
+    """Refuse an action that is not one for every state; shapes are always known."""
+    for name, value in fields_of(action).items():
+        shape = value.shape[:-2] if name == "selection" else value.shape
+        if shape == states:
+            continue
+        given = f"action.{name} has the batch axes {shape}"
+        if states == ():
+            raise ValueError(
+                f"{given}, and there is one state: to step many, use batch_reset and "
+                "batch_step, or Vectorize around an environment"
+            )
+        raise ValueError(
+            f"{given}, and the states {states}: give one action for every state"
+        )
+
+
+def check_count(name: str, many: Any, others: dict[str, Any]) -> None:
+    """Refuse arrays without one entry, along the first axis, for every environment."""
+    count = np.shape(jax.tree.leaves(many)[0])[:1]
+    if count == ():
+        raise ValueError(
+            f"the {name} of Vectorize have a leading axis, for instance that of "
+            "jax.random.split(key, 16), and this is a single one: take the environment "
+            "inside"
+        )
+    for other, given in others.items():
+        for shape in map(np.shape, jax.tree.leaves(given)):
+            if shape[:1] != count:
+                raise ValueError(
+                    f"{other} has shape {shape}, and there are {count[0]} {name}: give "
+                    "one for each along the first axis"
+                )
+
+
 def ranges(action: Any, config: JaxArcConfig) -> list[tuple[str, Any, int]]:
     """Name, value and exclusive upper bound of every number in an action."""
     height, width = config.dataset.max_grid_height, config.dataset.max_grid_width
@@ -164,13 +199,14 @@ def checked_mode(episode_mode: Any, config: JaxArcConfig) -> int:
 
 def count_keys(keys: Any) -> int:
     """Return how many keys there are; one key by itself is refused."""
-    typed = jnp.issubdtype(keys.dtype, jax.dtypes.prng_key)
-    if keys.ndim != (1 if typed else 2):
+    shape = np.shape(keys)
+    typed = shape and jnp.issubdtype(keys.dtype, jax.dtypes.prng_key)
+    if len(shape) != (1 if typed else 2):
         raise ValueError(
-            f"keys has shape {keys.shape}: give one key for every environment, for "
+            f"keys has shape {shape}: give one key for every environment, for "
             "instance jax.random.split(key, 16)"
         )
-    return keys.shape[0]
+    return shape[0]
 
 
 def task_ids(tasks: JaxArcTask) -> tuple[str | None, ...]:
@@ -207,7 +243,7 @@ def checked_start(
     mode: int,
     row: Any,
     pair: Any,
-    names: tuple[str, str] = ("task", "pair"),
+    names: tuple[str, ...] = ("task", "pair"),
     count: int | None = None,
 ) -> tuple[Any, Any]:
     """Return row and pair of a start, or one of each for `count` starts, as arrays.

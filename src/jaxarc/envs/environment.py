@@ -260,6 +260,12 @@ def _step(
     params: EnvParams, state: State, action: BaseAction
 ) -> tuple[State, TimeStep]:
     shape = params.buffer.get_grid_shape()
+    if state.episode.step_count.ndim:
+        raise ValueError(
+            "the state is a batch, and an environment steps one: put Vectorize around "
+            "it, or map its step with jax.vmap"
+        )
+    checks.check_action_rows(action, ())
     clipped = action.validate(shape)
     episode, transition = advance(params.buffer, state.episode, clipped, params.config)
     terminated = episode.episode_done & ~transition.limited

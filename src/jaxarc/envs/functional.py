@@ -53,17 +53,8 @@ def arc_reset(
     stack of tasks `task_row` picks one, by its row or its id, otherwise the key does.
     Without a task there is a made-up one.
     """
-    config = checks.as_config(config)
-    tasks, mode = (
-        checks.tasks_or_demo(task_data, config),
-        checks.checked_mode(episode_mode, config),
-    )
-    names = ("task_row", "initial_pair_idx")
-    row, pair = checks.checked_start(tasks, mode, task_row, initial_pair_idx, names)
-    episode, seen = _start(
-        *(key, tasks, pair, row, augmentation), rules=(config, mode, False)
-    )
-    return make_module(ArcEnvState, {"source": tasks, "episode": episode}), seen
+    chosen = {"task_row": task_row, "initial_pair_idx": initial_pair_idx}
+    return _reset(key, config, task_data, episode_mode, chosen, augmentation)
 
 
 def arc_step(state: ArcEnvState, action: Any, config: Any) -> StepResult:
@@ -86,24 +77,35 @@ def batch_reset(
     Of a stack each key draws a row, or `task_indices` gives one for each, as rows or
     ids; equal keys make equal starts. The task is shared, never copied.
     """
-    config = checks.as_config(config)
-    tasks, mode = (
-        checks.tasks_or_demo(task_data, config),
-        checks.checked_mode(episode_mode, config),
-    )
-    names, count = ("task_indices", "initial_pair_idx"), checks.count_keys(keys)
-    chosen = task_indices, initial_pair_idx
-    rows, pairs = checks.checked_start(tasks, mode, *chosen, names, count)
-    episodes, seen = _start(
-        *(keys, tasks, pairs, rows, augmentation), rules=(config, mode, True)
-    )
-    source = share(tasks, episodes.task_row)
-    return make_module(ArcEnvState, {"source": source, "episode": episodes}), seen
+    chosen = {"task_indices": task_indices, "initial_pair_idx": initial_pair_idx}
+    count = checks.count_keys(keys)
+    return _reset(keys, config, task_data, episode_mode, chosen, augmentation, count)
 
 
 def batch_step(states: ArcEnvState, actions: Any, config: Any) -> StepResult:
     """Step every row of a batch as `arc_step` does."""
     return _take_step(_step_many, states, actions, config)
+
+
+def _reset(
+    key: Any,
+    config: Any,
+    tasks: JaxArcTask | None,
+    mode: int | None,
+    chosen: dict[str, Any],
+    augmentation: Augmentation | None,
+    count: int | None = None,
+) -> tuple[ArcEnvState, Observation]:
+    """Return one fresh state, or `count` of them; `chosen` are row and pair."""
+    config = checks.as_config(config)
+    tasks, mode = checks.tasks_or_demo(tasks, config), checks.checked_mode(mode, config)
+    (row, pair), many = chosen.values(), count is not None
+    row, pair = checks.checked_start(tasks, mode, row, pair, tuple(chosen), count)
+    episode, seen = _start(
+        *(key, tasks, pair, row, augmentation), rules=(config, mode, many)
+    )
+    source = share(tasks, episode.task_row) if many else tasks
+    return make_module(ArcEnvState, {"source": source, "episode": episode}), seen
 
 
 @DirectCall
@@ -165,6 +167,7 @@ def _step(
     config, checked, shared = rules
     advance_one = functools.partial(_advance, config=config, checked=checked)
     many = episode.step_count.ndim > 0
+    checks.check_action_rows(action, episode.step_count.shape)
     if many:
         axes = (None if shared else 0, 0, 0)
         advance_one = jax.vmap(advance_one, in_axes=axes)

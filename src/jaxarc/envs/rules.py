@@ -202,8 +202,8 @@ def reward_of(outcome: Outcome, config: JaxArcConfig) -> Float[Array, ""]:
 
 
 def _training_reward(outcome: Outcome, rules: RewardConfig) -> Float[Array, ""]:
-    # A difference of similarities is potential-based shaping (Ng et al., 1999): going
-    # in circles earns nothing.
+    # A difference of similarities is potential-based shaping (Ng et al., 1999): on one
+    # pair going in circles earns nothing. A switch loses what was gained uncharged.
     weight = rules.similarity_weight * rules.training_similarity_weight
     return (
         weight * outcome.improvement

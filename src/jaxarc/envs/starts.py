@@ -104,7 +104,7 @@ class EnvParams(eqx.Module):
 
     def rows_of(self, ids: Sequence[str]) -> Int[np.ndarray, " ids"]:
         """Return the rows of tasks by their ids (host only)."""
-        return find_rows(self.buffer, list(ids))
+        return find_rows(self.buffer, [ids] if isinstance(ids, str) else list(ids))
 
     def row(self, choice: Int[Array, "*batch"]) -> Int[Array, "*batch"]:
         """Return the row of the buffer behind a choice."""

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Int, PRNGKeyArray
 
 from jaxarc.actions import BboxAction
-from jaxarc.envs.environment import Environment, TimeStep
+from jaxarc.envs.environment import Environment
 from jaxarc.envs.spaces import Bounded
 from jaxarc.envs.starts import EnvParams
 from jaxarc.learning.evaluation import evaluate, every_pair
@@ -19,8 +19,8 @@ from jaxarc.ops.operations import ARCLEOperationType as Op
 from jaxarc.recording import FORMS, Recording
 from jaxarc.tasks.identity import extract_task_id_from_index
 from jaxarc.types import measure
-from jaxarc.wrappers import Wrapper
 from jaxarc.wrappers.episodes import AnyEnvironment
+from jaxarc.wrappers.views import SeeingWrapper
 from jaxrig.learn import Choice
 
 POINT_KINDS = ("flood",)  # of the kinds of action, those that a point can select for
@@ -28,31 +28,16 @@ Place = tuple[int, int]
 Answers = Mapping[Place, Sequence[np.ndarray]]
 
 
-class PlaceObservationWrapper(Wrapper):
+class PlaceObservationWrapper(SeeingWrapper):
     """Shows where an episode is, and not its grid: task row, pair, steps taken."""
 
-    def observe(
-        self, state: Any, env_params: EnvParams | None = None
+    def seen(
+        self, inner: Array, state: Any, env_params: EnvParams | None
     ) -> Int[Array, "*batch 3"]:
         """Return task row, pair and number of steps."""
         episode = self.env.arc_state(state).episode
         place = episode.task_row, episode.current_example_idx, episode.step_count
         return jnp.stack(place, axis=-1)
-
-    def reset(
-        self, key: Any, env_params: EnvParams | None = None, **start: Any
-    ) -> tuple[Any, TimeStep]:
-        """Start an episode."""
-        return self._placed(*self.env.reset(key, env_params, **start))
-
-    def step(
-        self, state: Any, action: Any, env_params: EnvParams | None = None
-    ) -> tuple[Any, TimeStep]:
-        """Advance by one action."""
-        return self._placed(*self.env.step(state, action, env_params))
-
-    def _placed(self, state: Any, step: TimeStep) -> tuple[Any, TimeStep]:
-        return state, eqx.tree_at(lambda s: s.observation, step, self.observe(state))
 
     def observation_space(self, env_params: EnvParams | None = None) -> Bounded:
         """Return three counts."""

@@ -1,4 +1,7 @@
-"""Tell logs to a terminal, to files, as pictures, or to Weights & Biases."""
+"""Tell logs to a terminal, to files, as pictures, or to Weights & Biases.
+
+Logs are dictionaries of NumPy arrays and Python numbers; a `Handler` takes them.
+"""
 
 import dataclasses
 import importlib
@@ -21,7 +24,6 @@ from jaxarc.draw import episodes
 from jaxarc.draw.cells import detect_changed_cells
 from jaxarc.draw.svg import Drawing, draw_task, save_drawing
 from jaxarc.draw.terminal import grid_panel
-from jaxarc.log.events import Handler, Log, shows_step
 from jaxarc.ops.operations import get_operation_display_text, get_operation_name
 from jaxrig.atomic import remove_path, write_file
 from jaxrig.machine import missing_extra
@@ -31,6 +33,49 @@ LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 TIMESTAMP = "%Y%m%d_%H%M%S"
 PICTURES = ("svg", "png")
 _EPISODE = re.compile(r"episode_(\d{4,})(\.json)?")
+
+Log = Mapping[str, Any]
+
+
+class Handler:
+    """One destination: a terminal, files, pictures, a tracking service.
+
+    What a method raises is logged and counted under the handler's name, and neither
+    stops the run nor the other handlers.
+    """
+
+    name = "handler"
+
+    def start(self, log: Log) -> None:
+        """Take the start of an episode."""
+
+    def step(self, log: Log) -> None:
+        """Take one step."""
+
+    def episode(self, summary: Log, frames: Sequence[episodes.EpisodeFrame]) -> None:
+        """Take the end of an episode; its frames, if some handler draws them."""
+
+    def batch(self, number: int, figures: Mapping[str, float]) -> None:
+        """Take the figures of an update, or of a step of many environments."""
+
+    def evaluation(self, summary: Log) -> None:
+        """Take the figures of an evaluation."""
+
+    def warning(self, text: str) -> None:
+        """Take a note of what could not be kept or shown."""
+
+    def close(self) -> None:
+        """Close the destination: nothing follows."""
+
+
+def shows_step(config: JaxArcConfig, log: Log) -> bool:
+    """Return whether to draw a step: every n-th, each that changes, or all."""
+    level = config.visualization.level
+    if not config.visualization.step_visualizations or level in ("off", "minimal"):
+        return False
+    if level == "standard":
+        return log["step_num"] % config.logging.log_frequency == 0
+    return level == "full" or not np.array_equal(log["before_grid"], log["grid"])
 
 
 def list_figures(figures: Log) -> str:

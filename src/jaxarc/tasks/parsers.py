@@ -149,13 +149,14 @@ class TaskParser(ABC):
         if not ids:
             raise ValueError("no ids: a buffer holds at least one task")
         rows = [self._row(task_id) for task_id in ids]
-        misfits = [self._misfits[row] for row in rows if row in self._misfits]
+        tasks = packing.select_tasks(self.tasks, rows)
+        misfits = packing.find_misfits(tasks, self.config)
         if misfits:
             raise ValueError(
                 f"{len(misfits)} of {len(rows)} tasks do not fit, the first: "
-                f"{misfits[0]} (get_fitting_task_ids() lists those that fit)"
+                f"{next(iter(misfits.values()))} (get_fitting_task_ids() lists those "
+                "that fit)"
             )
-        tasks = packing.select_tasks(self.tasks, rows)
         return packing.stack_tasks(tasks, self.config, [*map(register_task, ids)])
 
     def get_task_index_for_id(self, task_id: str) -> int:

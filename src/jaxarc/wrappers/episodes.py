@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxarc.envs.checks import checked_start
+from jaxarc.envs.checks import check_count, checked_start
 from jaxarc.envs.environment import Environment, Identified, Params, TimeStep
 from jaxarc.state import ArcEnvState
 
@@ -181,10 +181,12 @@ class Vectorize(Wrapper):
         chosen = start.get("task"), start.get("pair")
         task, pair = checked_start(params.buffer, params.episode_mode, *chosen)
         start |= {"task": task, "pair": pair}
+        check_count("keys", key, start)
         return _reset_many(self.env, key, env_params, start)
 
     def step(self, state: Any, action: Any, env_params: Params = None) -> Result:
         """Advance by one action each."""
+        check_count("states", state, {"action": action})
         return jax.vmap(lambda s, a: self.env.step(s, a, env_params))(state, action)
 
     def auto_reset(self, state: Any, done: Any, env_params: Params = None) -> Any:

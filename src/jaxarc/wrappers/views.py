@@ -16,7 +16,7 @@ from jaxtyping import Array, Int
 
 from jaxarc import bits
 from jaxarc.actions import BboxAction, PointAction
-from jaxarc.envs.environment import Params, TimeStep
+from jaxarc.envs.environment import Params
 from jaxarc.envs.spaces import Bounded, DictSpace, Discrete
 from jaxarc.episode import Episode, current_pair, load_pair, pair_counts
 from jaxarc.types import JaxArcTask
@@ -109,7 +109,32 @@ class FlattenActionWrapper(Wrapper):
         return space.spaces if isinstance(space, DictSpace) else ()
 
 
-class ObservationWrapper(Wrapper):
+class SeeingWrapper(Wrapper):
+    """Shows something else than the environment inside; subclasses say what."""
+
+    @abstractmethod
+    def seen(self, inner: Array, state: Any, env_params: Params) -> Array:
+        """Return what to show of a state, of which `inner` was shown."""
+
+    def observe(self, state: Any, env_params: Params = None) -> Array:
+        """Return what an agent sees."""
+        return self.seen(self.env.observe(state, env_params), state, env_params)
+
+    def reset(self, key: Any, env_params: Params = None, **start: Any) -> Result:
+        """Start an episode."""
+        return self._shown(self.env.reset(key, env_params, **start), env_params)
+
+    def step(self, state: Any, action: Any, env_params: Params = None) -> Result:
+        """Advance by one action."""
+        return self._shown(self.env.step(state, action, env_params), env_params)
+
+    def _shown(self, result: Result, env_params: Params) -> Result:
+        state, step = result
+        observation = self.seen(step.observation, state, env_params)
+        return state, dataclasses.replace(step, observation=observation)
+
+
+class ObservationWrapper(SeeingWrapper):
     """Adds channels behind those there are; a plain grid becomes the first one."""
 
     @property
@@ -121,29 +146,12 @@ class ObservationWrapper(Wrapper):
     def channels(self, tasks: JaxArcTask, episode: Episode) -> Channels:
         """Return the channels to add."""
 
-    def observe(self, state: Any, env_params: Params = None) -> Channels:
+    def seen(self, inner: Array, state: Any, env_params: Params) -> Array:
         """Return all channels."""
-        return self._extended(self.env.observe(state, env_params), state, env_params)
-
-    def reset(self, key: Any, env_params: Params = None, **start: Any) -> Result:
-        """Start an episode."""
-        state, step = self.env.reset(key, env_params, **start)
-        return state, self._seen(state, step, env_params)
-
-    def step(self, state: Any, action: Any, env_params: Params = None) -> Result:
-        """Advance by one action."""
-        after, step = self.env.step(state, action, env_params)
-        return after, self._seen(after, step, env_params)
-
-    def _seen(self, state: Any, step: TimeStep, env_params: Params) -> TimeStep:
-        seen = self._extended(step.observation, state, env_params)
-        return dataclasses.replace(step, observation=seen)
-
-    def _extended(self, seen: Array, state: Any, env_params: Params) -> Channels:
-        seen = seen[..., None] if seen.ndim == 2 else seen
+        inner = inner[..., None] if inner.ndim == 2 else inner
         params = env_params or self.params
         more = self.channels(params.buffer, self.env.arc_state(state).episode)
-        return jnp.concatenate([seen, more], axis=-1)
+        return jnp.concatenate([inner, more], axis=-1)
 
     def observation_space(self, env_params: Params = None) -> Bounded:
         """Return the space of grids with channels."""

@@ -283,5 +283,8 @@ def test_environments_are_registered():
     check_env(env.unwrapped, skip_render_check=True)
     env.reset(seed=0)
     assert isinstance(env.render(), str)
-    many = gymnasium.make_vec("jaxarc/Mini-v0", num_envs=3, params=params)
-    assert many.reset(seed=0)[0].shape == (3, 5, 5)
+    for mode in (None, "sync"):
+        many = gymnasium.make_vec(
+            "jaxarc/Mini-v0", num_envs=3, vectorization_mode=mode, params=params
+        )
+        assert many.reset(seed=0)[0].shape == (3, 5, 5)

@@ -2,10 +2,12 @@ import ast
 import dataclasses
 import logging
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -25,8 +27,9 @@ from jaxarc.config import (
     StorageConfig,
     VisualizationConfig,
 )
-from jaxarc.config.fields import Config, Part, readers_of
-from jaxrig.settings import Reader
+from jaxarc.config.fields import Config, Part, any_text, frozen, items, readers_of
+from jaxarc.ops.operations import ARCLEOperationType
+from jaxrig.settings import Reader, whole
 
 KINDS = {
     field.name: type(getattr(JaxArcConfig(), field.name))
@@ -100,6 +103,39 @@ def test_yaml_loses_nothing(group):
     assert {x.name for x in dataclasses.fields(KINDS[group])} <= changed
 
 
+@pytest.mark.parametrize(
+    ("read", "legal", "illegal"),
+    [
+        (any_text, ["", "a"], [None, 3, b"a"]),
+        (items(whole(0)), [(0,), (2, 1)], [(), (1, 1), (-1,), [0], "0", None]),
+        (items(any_text, 0), [(), ("a",)], [("a", "a"), (1,), "ab"]),
+    ],
+)
+def test_a_rule_accepts_what_it_says(read, legal, illegal):
+    for value in legal:
+        assert read(value, "x") == value
+    for value in illegal:
+        with pytest.raises(ValueError, match=r"^x(\[\d\])? is .*: give"):
+            read(value, "x")
+
+
+def test_frozen_gives_plain_data():
+    given = [ARCLEOperationType.SUBMIT, np.float32(1), np.bool_(True), [np.int64(4)]]
+    found = frozen(given)
+    assert found == (34, 1.0, True, (4,))
+    assert [type(value) for value in found] == [int, float, bool, tuple]
+    assert frozen(np.array([3, 4])) == (3, 4)
+    assert frozen(Path("a") / "b") == str(Path("a") / "b")
+
+
+def test_validate_names_every_wrong_value_and_never_raises():
+    wrong: Any = {"step_penalty": 10**400, "similarity_weight": "dear"}
+    errors = RewardConfig(**wrong).validate()
+    assert [error.split(" is ")[0] for error in errors] == [
+        *("reward.step_penalty", "reward.similarity_weight")
+    ]
+
+
 def test_equal_configurations_compile_once():
     traces = []
 
@@ -169,7 +205,8 @@ def test_no_conflict_no_warning(caplog):
     assert caplog.messages == []
 
 
-def test_groups_and_root_settings_are_read():
+@pytest.mark.parametrize("wrap", [dict, MappingProxyType])
+def test_groups_and_root_settings_are_read(wrap):
     config = JaxArcConfig.from_hydra(
         {
             "environment": {"max_episode_steps": 7},
@@ -177,8 +214,9 @@ def test_groups_and_root_settings_are_read():
             "selection_format": "point",
             "max_operations": 35,
             "episode_mode": "test",
-            "grid_initialization": {"demo_weight": 1},
+            "grid_initialization": wrap({"demo_weight": 1}),
             "reward": None,
+            "visualization": {"level": False},  # a bare off, to YAML
             "seed": 3,
             "output_dir": "x",
             "paths": {},
@@ -190,6 +228,7 @@ def test_groups_and_root_settings_are_read():
         environment=EnvironmentConfig(max_episode_steps=7),
         action=ActionConfig("point", max_operations=35, allow_invalid_actions=True),
         episode=ArcEpisodeConfig(episode_mode=1),
+        visualization=VisualizationConfig(level="off"),
         grid_initialization=GridInitializationConfig(demo_weight=1),
     )
 
@@ -234,6 +273,14 @@ def test_keys_that_are_not_ours_need_not_resolve():
     )
     del node["steps"]
     assert JaxArcConfig.from_hydra(node).environment.max_episode_steps == 9
+
+
+@pytest.mark.parametrize("value", ["???", "${nowhere}", ["${nowhere}"]])
+def test_omegaconf_that_does_not_resolve_is_named(value):
+    omegaconf = pytest.importorskip("omegaconf")
+    node = omegaconf.OmegaConf.create({"wandb": {"tags": value}})
+    with pytest.raises(ConfigValidationError, match="cannot be resolved"):
+        JaxArcConfig.from_hydra(node)
 
 
 def test_files_are_written_and_read(tmp_path):

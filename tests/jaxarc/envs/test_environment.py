@@ -27,7 +27,7 @@ from arc_environments import (
 from arc_episode_reference import Puzzle
 from arc_play import make_config, random_move, row, stack
 from arc_play import shown as arc_shown
-from arc_samples import documented
+from arc_reference import size_of
 from arc_states import assert_same, point
 from jaxarc.actions import BboxAction, MaskAction
 from jaxarc.envs.environment import (
@@ -40,10 +40,8 @@ from jaxarc.envs.environment import (
 from jaxarc.envs.functional import arc_reset, arc_step, batch_reset
 from jaxarc.episode import Augmentation
 from jaxarc.ops.operations import ARCLEOperationType as Op
-from jaxarc.tasks.augment import augment_task
 from jaxarc.tasks.identity import create_jax_task_index
 from jaxarc.tasks.samples import gather_task
-from jaxarc.types import JaxArcTask
 from jaxarc.wrappers import Vectorize
 from jaxrig.checks import CheckError
 from jaxrig.testing import assert_one_trace
@@ -57,17 +55,16 @@ def started(env, key, **start):
     return env.reset(key, **start)
 
 
-@pytest.mark.parametrize(("mode", "kind"), [(0, "point"), (1, "mask")])
-def test_an_episode_is_that_of_the_functional_interface(mode, kind):
+def test_an_episode_is_that_of_the_functional_interface():
     config, buffer = clipping(), small_buffer()
-    env = small_env(config, buffer, episode_mode=mode)
+    env = small_env(config, buffer)
     state, first = started(env, jax.random.key(3), task=2, pair=1)
     task = gather_task(buffer, 2)
-    arc, observation = arc_reset(jax.random.key(3), config, task, mode, 1)
+    arc, observation = arc_reset(jax.random.key(3), config, task, 0, 1)
     np.testing.assert_array_equal(first.observation, observation)
-    rng = np.random.default_rng(mode)
+    rng = np.random.default_rng(0)
     for _ in range(STEPS + 2):
-        action = random_move(rng, (5, 5), kind).action()
+        action = random_move(rng, (5, 5), "point").action()
         over = bool(arc.episode_done)
         state, found = step(env, state, action)
         arc, observation, reward, done, info = arc_step(arc, action, config)
@@ -93,22 +90,22 @@ def test_equal_keys_make_equal_starts_and_others_differ():
     assert_same(reset(env, jax.random.key(5)), reset(env, jax.random.key(5)))
     places = {
         (int(s.episode.task_row), int(s.episode.current_example_idx))
-        for s, _ in (reset(env, jax.random.key(n)) for n in range(40))
+        for s, _ in (reset(env, jax.random.key(n)) for n in range(30))
     }
     assert places == {(0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2), (3, 0)}
 
 
 def test_an_augmentation_can_be_given():
     puzzles, env = small_puzzles(), small_env()
-    permutation = jnp.asarray([0, *range(9, 0, -1)], jnp.int32)
-    shown = Augmentation(jnp.int32(3), permutation)
+    permutation = np.array([0, *range(9, 0, -1)], np.int32)
+    shown = Augmentation(jnp.int32(3), jnp.asarray(permutation))
     state, first = started(env, jax.random.key(0), task=1, pair=1, augmentation=shown)
-    task = jax.jit(augment_task)(puzzles[1].as_task(), 3, permutation)
-    assert isinstance(task, JaxArcTask)
-    held = jax.device_get(documented(task))
-    np.testing.assert_array_equal(first.observation, held["input_grids_examples"][1])
-    arc = arc_shown(env.arc_state(state))
-    np.testing.assert_array_equal(arc["target_grid"], held["output_grids_examples"][1])
+    seen = first.observation, arc_shown(env.arc_state(state))["target_grid"]
+    for found, grid in zip(seen, puzzles[1].demos[1], strict=True):
+        height, width = size_of(grid)
+        wanted = np.full_like(grid, -1)
+        wanted[:width, :height] = permutation[np.rot90(grid[:height, :width], 3)]
+        np.testing.assert_array_equal(found, wanted)
 
 
 @pytest.mark.parametrize("start", [{"task": 4}, {"task": -1}, {"pair": 1}, {"pair": 9}])
@@ -209,17 +206,6 @@ def test_other_parameters_can_be_given_for_a_call():
     assert_same(renewed, auto_reset(alone, begun[0], done))
 
 
-def test_mapped_rows_equal_single_ones():
-    env = small_env()
-    keys = jax.random.split(jax.random.key(1), 6)
-    actions = sample_actions(env, jax.random.key(2), 6)
-    states, _ = jax.jit(lambda e, k: jax.vmap(e.reset)(k))(env, keys)
-    found = jax.jit(lambda e, s, a: jax.vmap(e.step)(s, a))(env, states, actions)
-    for index in range(6):
-        state, _ = reset(env, keys[index])
-        assert_same(row(found, index), step(env, state, row(actions, index)))
-
-
 def test_states_hold_no_tasks():
     small, large = small_env(), small_env(buffer=small_buffer(40))
     key = jax.random.key(0)
@@ -234,10 +220,9 @@ def test_a_dictionary_is_a_mask_action():
     assert isinstance(action, MaskAction)
     env = one_task()
     state, _ = reset(env, jax.random.key(0))
-    for selection in (cells, np.where(cells == 1, 0.5, 0.4)):
-        chosen = {"operation": jnp.int32(4), "selection": jnp.asarray(selection)}
-        _, after = step(env, state, chosen)
-        np.testing.assert_array_equal(after.observation, 4 * cells)
+    fractions = jnp.where(cells == 1, 0.5, 0.4)
+    _, after = step(env, state, {"operation": jnp.int32(4), "selection": fractions})
+    np.testing.assert_array_equal(after.observation, 4 * cells)
 
 
 @pytest.mark.parametrize(
@@ -269,6 +254,16 @@ def test_other_dictionaries_are_refused():
         env.step(state, {"operation": 1})
 
 
+def test_an_environment_steps_one_state_with_one_action():
+    env = one_task()
+    state, _ = reset(env, jax.random.key(0))
+    three = jax.tree.map(lambda x: jnp.stack([x] * 3), point(1, 0, 0))
+    with pytest.raises(ValueError, match="and there is one state: to step many"):
+        env.step(state, three)
+    with pytest.raises(ValueError, match="the state is a batch, and"):
+        env.step(jax.tree.map(lambda x: jnp.stack([x] * 3), state), three)
+
+
 def test_actions_out_of_range_are_refused_or_clipped():
     strict = small_env(make_config((5, 5)))
     state, _ = reset(strict, jax.random.key(0))
@@ -282,7 +277,7 @@ def test_actions_out_of_range_are_refused_or_clipped():
 
 def test_samples_of_the_spaces_play_and_are_contained():
     env = small_env()
-    actions = sample_actions(env, jax.random.key(0), 40)
+    actions = sample_actions(env, jax.random.key(0), 12)
     played = play(env, jax.random.key(1), actions)
     first, _, steps = played[0], *jax.device_get(played[1:])
     space = env.observation_space()
@@ -311,8 +306,6 @@ def test_methods_can_be_handed_to_jax():
         wanted.append(told)
     wanted = (after, stack(wanted))
     assert_same(jax.lax.scan(env.step, state, actions), wanted)
-    inside = jax.jit(lambda e, s, a: jax.lax.scan(e.step, s, a))
-    assert_same(inside(env, state, actions), wanted)
 
 
 def test_pictures():
@@ -351,6 +344,7 @@ def test_a_task_is_chosen_by_its_id():
     env = small_env(buffer=named)
     assert env.params.task_ids == ids
     np.testing.assert_array_equal(env.params.rows_of(["0a938d79", "00d62c1b"]), [1, 0])
+    np.testing.assert_array_equal(env.params.rows_of("0a938d79"), [1])
     state, _ = env.reset(KEY, task="0a938d79")
     assert int(state.episode.task_row) == 1
     assert env.arc_state(state).task_index == named.task_index[1]

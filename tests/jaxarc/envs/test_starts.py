@@ -41,12 +41,6 @@ def test_mode_and_rows_default_to_the_configuration_and_all():
     assert small_params(episode_mode=1).episode_mode == 1
 
 
-def test_a_mapping_is_a_configuration_too():
-    mapping = {"dataset": {"max_grid_height": 5, "max_grid_width": 5}}
-    params = EnvParams.from_config(mapping, small_buffer())
-    assert params.config.dataset.max_grid_height == 5
-
-
 def test_the_rows_behind_choices():
     params = small_params(subset_indices=[3, 1])
     assert params.choices == 2
@@ -183,7 +177,7 @@ def test_a_start_is_a_function_of_its_seed():
     params = small_params(augment=True)
     start = jax.jit(lambda seed: start_episode(params, seed))
     assert_same(start(jnp.uint32(3)), start(jnp.uint32(3)))
-    rows = {int(start(seed).task_row) for seed in seeds(30)}
+    rows = {int(start(seed).task_row) for seed in seeds(20)}
     assert rows == {0, 1, 2, 3}
 
 

@@ -109,6 +109,7 @@ def test_an_unknown_kind_is_refused():
         plan(np.zeros((2, 2), int), np.ones((2, 2), int), kinds=("zoom",))
 
 
+@pytest.mark.slow  # the solver's candidates are played in the same way
 def test_the_environment_scores_plans_as_the_answers_they_draw(tmp_path):
     """In test mode, answers hidden: right ones are solved, wrong ones are not."""
     known = [pair[:2] for pair in known_pairs().values()]

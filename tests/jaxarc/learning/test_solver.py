@@ -12,7 +12,7 @@ import pytest
 from jaxarc import bits
 from jaxarc.config.groups import DatasetConfig
 from jaxarc.learning.planner import plan
-from jaxarc.learning.solver import generator, load_solver, predict, rules
+from jaxarc.learning.solver import examples, load_solver, predict, rules
 from jaxarc.learning.solver.examples import (
     ABSENT,
     HIDDEN,
@@ -305,8 +305,8 @@ def test_large_grids_are_generated_in_several_shapes(monkeypatch):
         full = np.full((height, width), 9, np.int32)
         return np.broadcast_to(bits.pack_grid(full), (number, pairs, 2, 4, height))
 
-    monkeypatch.setattr(generator, "_draw_tasks", draw)
-    bank = generator.generate_tasks(jax.random.key(0), 100, 5, 12, 12)
+    monkeypatch.setattr(examples, "_draw_tasks", draw)
+    bank = examples.generate_tasks(jax.random.key(0), 100, 5, 12, 12)
     sizes = np.asarray(bank.sizes[:, 0, 0])
     shapes, counts = np.unique(sizes, axis=0, return_counts=True)
     assert shapes.tolist() == [[3, 3], [5, 5], [6, 12], [7, 7], [10, 10], [12, 12]]

@@ -18,14 +18,14 @@ from arc_states import point, small_config, small_state, small_task
 from jaxarc.config import DebugConfig, MemoryConfig, VisualizationConfig
 from jaxarc.draw.episodes import EpisodeFrame
 from jaxarc.envs.functional import batch_reset
-from jaxarc.log import events
+from jaxarc.log import experiment, handlers
 from jaxarc.tasks.samples import gather_task
 
 
 def test_arrays_become_four_figures_and_truths_a_rate():
     returns = np.array([1.0, 4.0, -2.0], np.float32)
     lengths = jnp.array([3, 5, 10])
-    found = events.aggregate({"returns": returns, "lengths": lengths, "loss": 0.25})
+    found = experiment.aggregate({"returns": returns, "lengths": lengths, "loss": 0.25})
     for name, values in (("returns", returns), ("lengths", np.array([3, 5, 10]))):
         assert found[f"{name}_mean"] == pytest.approx(values.mean())
         assert found[f"{name}_std"] == pytest.approx(values.std())
@@ -34,9 +34,9 @@ def test_arrays_become_four_figures_and_truths_a_rate():
     assert found["loss"] == 0.25
     assert all(type(value) is float for value in found.values())
     mask = jnp.array([True, False, False, False])
-    assert events.aggregate({"success_mask": mask}) == {"success_rate": 0.25}
+    assert experiment.aggregate({"success_mask": mask}) == {"success_rate": 0.25}
     with pytest.raises(ValueError, match=r"returns has shape \(0,\)"):
-        events.aggregate({"returns": jnp.zeros(0)})
+        experiment.aggregate({"returns": jnp.zeros(0)})
 
 
 def capped(debug_level, level="full", policy="research", **pictures):
@@ -48,7 +48,7 @@ def capped(debug_level, level="full", policy="research", **pictures):
         storage={"policy": policy},
         logging={"log_frequency": 2},
     )
-    found = events.cap_detail(config)
+    found = experiment.cap_detail(config)
     return found, found.visualization.level, found.storage.policy
 
 
@@ -84,7 +84,7 @@ def test_the_debug_block_goes_before_the_level():
 def test_steps_by_level(level, shown):
     for drawn, wanted in ((True, shown), (False, [])):
         config = capped("research", level, step_visualizations=drawn)[0]
-        found = [log for log in step_logs() if events.shows_step(config, log)]
+        found = [log for log in step_logs() if handlers.shows_step(config, log)]
         assert [log["step_num"] for log in found] == wanted
 
 
@@ -101,19 +101,19 @@ def test_states_of_an_environment_and_rows_of_a_stack():
     state, _ = reset(env, jax.random.key(1))
     after, seen = step(env, state, point(3, 1, 1))
     views = env.arc_state(state), env.arc_state(after)
-    log = events.create_step_log(views[0], point(3, 1, 1), views[1], seen.reward)
+    log = experiment.create_step_log(views[0], point(3, 1, 1), views[1], seen.reward)
     np.testing.assert_array_equal(log["grid"], seen.observation)
     assert log["success"] == (log["similarity"] >= 1.0)
-    log = events.create_start_log(env.params, state=state)
+    log = experiment.create_start_log(env.params, state=state)
     task = gather_task(buffer, state.episode.task_row)
     np.testing.assert_array_equal(log["task"].pairs, task.pairs)
-    second = events.create_start_log(buffer, 1)
+    second = experiment.create_start_log(buffer, 1)
     np.testing.assert_array_equal(second["task"].pairs, gather_task(buffer, 1).pairs)
     assert "grid" not in second
     with pytest.raises(ValueError, match="say which with task_idx"):
-        events.create_start_log(buffer)
+        experiment.create_start_log(buffer)
     with pytest.raises(TypeError, match="a dict was given"):
-        events.create_start_log({})
+        experiment.create_start_log({})
 
 
 def test_steps_tell_what_happened():
@@ -132,18 +132,18 @@ def test_a_batch_is_refused():
     keys = jax.random.split(jax.random.key(0), 2)
     states, _ = batch_reset(keys, small_config(), small_task())
     with pytest.raises(ValueError, match="log one of them"):
-        events.create_start_log(small_task(), 0, states)
+        experiment.create_start_log(small_task(), 0, states)
 
 
 def test_a_summary_adds_up():
     logs = step_logs(3)
-    summary = events.create_episode_summary(3, logs)
+    summary = experiment.create_episode_summary(3, logs)
     assert summary["total_steps"] == 3
     assert summary["total_reward"] == sum(log["reward"] for log in logs)
     assert summary["final_similarity"] == logs[-1]["similarity"] == 1.0
     assert summary["success"] is True
     assert all("grid" not in row for row in summary["step_data"])
-    assert events.create_episode_summary(0, [])["total_reward"] == 0.0
+    assert experiment.create_episode_summary(0, [])["total_reward"] == 0.0
 
 
 MANY = 40
@@ -158,7 +158,7 @@ def filled(**memory):
     debug = DebugConfig(memory_management=MemoryConfig(**memory)) if memory else None
     limit = 0.01 if memory else 500
     config, problems = VisualizationConfig(max_memory_mb=limit, debug=debug), []
-    store = events.FrameStore(config, problems.append)
+    store = experiment.FrameStore(config, problems.append)
     for frame in frames():
         store.add(frame)
     return store, problems
@@ -198,14 +198,16 @@ def test_an_episode_begins_empty_and_memory_is_watched():
 
 
 def test_a_log_becomes_a_frame():
-    first = events.frame_of_log(start_log())
+    first = experiment.frame_of_log(start_log())
     assert first.grid.shape == (4, 5)
     assert first.operation is first.selection is None
     last = step_logs()[-1]
-    frame = events.frame_of_log(last)
+    frame = experiment.frame_of_log(last)
     assert (frame.operation, frame.similarity) == (1, 1.0)
     assert frame.selection is not None
     assert np.argwhere(frame.selection).tolist() == [[0, 0]]
     np.testing.assert_array_equal(frame.grid, frame.target)
-    assert events.frame_of_log(last, named=False).operation is None
-    assert events.frame_of_log(last | {"target": np.full((6, 6), -1)}).target is None
+    assert experiment.frame_of_log(last, named=False).operation is None
+    assert (
+        experiment.frame_of_log(last | {"target": np.full((6, 6), -1)}).target is None
+    )

@@ -18,7 +18,7 @@ from rich.console import Console
 from arc_logs import clock, files, log_config, start_log, step_logs
 from jaxarc.config import StorageConfig, WandbConfig
 from jaxarc.draw.episodes import EpisodeFrame
-from jaxarc.log.events import create_episode_summary, frame_of_log
+from jaxarc.log.experiment import create_episode_summary, frame_of_log
 from jaxarc.log.handlers import (
     ConsoleHandler,
     FileHandler,

@@ -16,17 +16,8 @@ from jaxarc.ops.canvas import (
     apply_operation,
     carry_columns,
     carry_rows,
-    or_everything,
-    select_rectangle,
     select_rows,
 )
-
-
-def test_a_blank_canvas_holds_the_grid_and_no_content():
-    canvas = hand.canvas_of("12. 30. ...")
-    assert hand.shown(canvas) == "12. 30. ..."
-    assert not np.any(canvas.clipboard)
-    np.testing.assert_array_equal(bits.unpack_rows(canvas.active(), 3).sum(), 4)
 
 
 def with_box(rows):
@@ -34,7 +25,7 @@ def with_box(rows):
     return selection, selection.box()
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (5, 5), (9, 16), (30, 30), (32, 32)])
+@pytest.mark.parametrize("shape", [(5, 5), (9, 16), (32, 32)])
 def test_box_and_count_equal_numpy(shape):
     rng = np.random.default_rng(0)
     cells = rng.random((300, *shape)) < rng.choice([0.003, 0.05, 0.7], (300, 1, 1))
@@ -54,26 +45,6 @@ def test_box_and_count_equal_numpy(shape):
         np.testing.assert_array_equal(boxes[index], expected)
 
 
-def test_a_rectangle_with_a_side_missing_is_empty():
-    sides = map(jnp.asarray, (3, 2, 1, 6))
-    selection = select_rectangle(*sides, height=8, dtype=jnp.uint8)
-    assert bool(selection.empty)
-    assert not selection.rows.any()
-
-
-def test_nothing_selected_means_everything_where_asked():
-    size = jnp.array([2, 3], jnp.int32)
-    active = bits.active_rows(size, 4, jnp.uint8)
-    grid = bits.PackedGrid(jnp.zeros((4, 4), jnp.uint8), size, 4)
-    area = or_everything(select_rows(jnp.zeros(4, jnp.uint8)), grid)
-    assert [int(x) for x in (area.top, area.left, area.bottom, area.right)] == [
-        *(0, 0, 1, 2)
-    ]
-    assert int(area.count) == 6
-    some = select_rows(active & jnp.array([2, 0, 0, 0], jnp.uint8))
-    assert int(or_everything(some, grid).count) == 1
-
-
 columns_carried = jax.jit(carry_columns)
 rows_carried = jax.jit(carry_rows, static_argnames="height")
 
@@ -84,7 +55,7 @@ def indexed(cells, sources):
     return np.where(inside, cells[..., np.clip(sources, 0, cells.shape[-1] - 1)], False)
 
 
-@pytest.mark.parametrize("width", [5, 8, 13, 30, 32])
+@pytest.mark.parametrize("width", [5, 16, 32])
 @pytest.mark.parametrize("reverse", [False, True])
 def test_columns_land_where_the_map_says(width, reverse):
     rng = np.random.default_rng(width)
@@ -131,7 +102,7 @@ def test_rows_land_where_the_map_says(reverse, height):
         np.testing.assert_array_equal(found, expected)
 
 
-CASES = 300
+CASES = 200
 
 
 def packed_clipboards(clipboards):
@@ -187,7 +158,7 @@ def run(kind, shape, cases):
 
 
 # Masks are the general case: they alone meet the edges of every word length.
-MASKED = [(1, 1), (1, 7), (6, 13), (8, 8), (16, 16), (32, 32)]
+MASKED = [(1, 7), (8, 8), (16, 16), (32, 32)]
 
 
 @pytest.mark.parametrize(

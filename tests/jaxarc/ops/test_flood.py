@@ -33,7 +33,7 @@ def searched(cells, row, column):
 flooded = jax.jit(jax.vmap(reachable))
 
 
-def random_batch(side, count=200):
+def random_batch(side, count=100):
     """Mazes, a place in each, and whether to flood from there."""
     rng = np.random.default_rng(side)
     cells = rng.random((count, side, side)) < rng.uniform(0.3, 0.9, (count, 1, 1))
@@ -45,7 +45,7 @@ def packed(cells, *rest):
     return tuple(jnp.asarray(x) for x in (bits.pack_rows(cells), *rest))
 
 
-@pytest.mark.parametrize("side", [1, 2, 5, 8, 13, 16, 30, 32])
+@pytest.mark.parametrize("side", [1, 8, 13, 30, 32])
 def test_snakes_and_random_mazes_equal_the_search(side):
     cells, rows, columns, wanted = random_batch(side)
     cells[0], cells[1] = snake(side), snake(side).T
@@ -99,7 +99,7 @@ def test_the_kernel_equals_the_rounds(side, batch):
     np.testing.assert_array_equal(found, jax.jit(reachable_by_rounds)(*args))
 
 
-@pytest.mark.parametrize("height", [5, 9, 17])
+@pytest.mark.parametrize("height", [5, 17])
 def test_the_kernel_turns_the_grids_that_it_is_asked_for(height):
     rng = np.random.default_rng(height)
     cells = rng.random((gpu_kernels.GRIDS_PER_BLOCK + 1, 4, height, height)) < 0.5

@@ -154,6 +154,8 @@ def test_what_does_not_fit_is_listed_but_not_given(folder, caplog, key):
     parser = parsers.ArcAgiParser(settings(folder))
     assert "many" in parser.get_available_task_ids()
     with caplog.at_level(logging.WARNING):
+        assert parser.buffer(["arc1"]).pairs.shape[0] == 1
+        assert not caplog.records  # of tasks that nobody asked for
         assert parser.get_fitting_task_ids() == ["arc0", "arc1", "arc2"]
     assert "1 of 4 tasks do not fit" in caplog.text
     with pytest.raises(

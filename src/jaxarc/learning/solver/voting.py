@@ -12,7 +12,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from jaxarc.config import ActionConfig, EnvironmentConfig, HistoryConfig, JaxArcConfig
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.starts import EnvParams
 from jaxarc.learning.demonstrations import (
@@ -33,6 +32,7 @@ from jaxarc.learning.solver.examples import (
 )
 from jaxarc.learning.solver.network import NetworkConfig, SolverNetwork
 from jaxarc.learning.training import fit_tasks
+from jaxarc.registration import UNCHECKED
 from jaxarc.types import JaxArcTask
 from jaxrig.checkpoint import load_tree, read_header, save_tree
 from jaxrig.compile_guard import compile_once
@@ -174,12 +174,7 @@ def play_candidates(
     sizes = np.vstack([np.asarray(tasks.sizes).reshape(-1, 2), *shapes])
     height, width = sizes.max(axis=0).tolist()
     # No plan is longer than one that resizes, paints every cell and submits.
-    limit = EnvironmentConfig(max_episode_steps=height * width + 2)
-    config = JaxArcConfig(
-        environment=limit,
-        action=ActionConfig(validate_actions=False),
-        history=HistoryConfig(enabled=False),
-    )
+    config = UNCHECKED.with_settings(max_episode_steps=height * width + 2)
     fitted = fit_tasks(tasks, height, width)
     env = Environment(params=EnvParams.from_config(config, fitted, episode_mode=1))
     plans = np.asarray(make_player(env, grids, kinds).actions)
