@@ -1,8 +1,9 @@
-"""Terrain-following levels of C-grids: heights that are functions of the depth alone.
+"""Terrain-following levels: heights that are functions of the depth alone.
 
 What passes between levels follows from what passes the upright faces (continuity), so
 that the bottom and the surface are closed, and a height changes as its level does: dz =
-z_H dH + z_s ds. The free surface is taken at rest.
+z_H dH + z_s ds. Heights are those over a surface at rest: where it moves, by eta, the
+height in space is eta + z (H + eta) / H.
 """
 
 from dataclasses import dataclass
@@ -78,6 +79,11 @@ class Terrain:
     depth: Float[np.ndarray, "rows columns"]
     stretching: Stretching
 
+    def heights(self) -> Float[np.ndarray, " levels"]:
+        """Return the heights of levels where it is deepest."""
+        s, curve = np.asarray(self.stretching.s), np.asarray(self.stretching.curve)
+        return np.asarray(self.stretching.heights(self.depth.max(), s, curve))
+
     def thickness(self, depth: np.ndarray) -> Float[np.ndarray, "*shape levels"]:
         """Return the thickness of all levels over depths, and 0 above the last."""
         stretching = self.stretching
@@ -96,8 +102,8 @@ class Terrain:
     def rise(self, u: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return what passes between levels, for transports (T, rows, columns, levels).
 
-        What would pass the surface, which is at rest, is taken from all levels in
-        proportion to their thickness, as models do.
+        What would pass the surface moves it. Levels move with it in proportion to their
+        height over the bottom, so that much is taken from all, as models do.
         """
         out = np.zeros_like(u)
         gain = u[:, :-1, 1:] - u[:, :-1, :-1] + v[:, 1:, :-1] - v[:, :-1, :-1]

@@ -258,7 +258,9 @@ def label_dimensions(dataset: Any) -> Any:
 
 def only_counts(coordinate: Any) -> bool:
     """Return whether a coordinate is the numbers of its nodes, and nothing more."""
-    if coordinate.attrs.keys() & {"units", "standard_name"} or coordinate.size == 0:
+    # xmitgcm's dimensions have standard names: "z_grid_index".
+    named = "index" not in (_standard(coordinate) or "index")
+    if named or "units" in coordinate.attrs or coordinate.size == 0:
         return False
     values = np.asarray(coordinate.values)
     even = values.dtype.kind in "iu" and bool((np.diff(values) == 1).all())
@@ -429,7 +431,7 @@ def read_vertical(coordinate: Any, ocean: bool, label: str) -> Vertical:
     down = stated == "down" if stated in ("up", "down") else implied or guess
     odd, down = below and down, down and not below
     words = "z = -pressure in Pa" if pressure else "z up" + ", depth = -z" * down
-    if stated in ("up", "down") and standard == "depth" and not down:
+    if stated == "up" and standard == "depth":
         words += " (positive = up believed, against the standard name depth)"
     elif odd:
         words += f" ({name} is below 0, so it is not taken as positive downward)"
@@ -437,8 +439,8 @@ def read_vertical(coordinate: Any, ocean: bool, label: str) -> Vertical:
         words += f" (guessed: {name} without positive)"
     named = f"{standard} {attributes.get('long_name', '')}".lower()
     if re.search(r"z\*|z_?star", named):
-        # z = eta + z* (H + eta) / H, which is z* for a surface eta of 0.
-        words += " (z*: free surface taken at rest)"
+        # z = eta + z* (H + eta) / H: what is tracked is z*.
+        words += " (z*, from the free surface)"
     scale = table.get(unit, 1.0)
     return Vertical(-scale if down else scale, pressure, known, words)
 

@@ -1,4 +1,4 @@
-"""What labeled files encode: dates in any calendar, and ranges of valid values."""
+"""What labeled files encode: dates in any calendar, levels, ranges of valid values."""
 
 import re
 from collections.abc import Sequence
@@ -8,13 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrig.machine import import_extra
+from jaxtrace.fields.terrain import Stretching
 
 TIME_UNITS = {
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
     **dict.fromkeys(("min", "mins", "minute", "minutes"), 60.0),
     **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3600.0),
     **dict.fromkeys(("d", "day", "days"), 86400.0),
-    # UDUNITS: a year of 365.242198781 days, a month a twelfth of it.
+    # UDUNITS: a year of 365.242198781 days, a month a twelfth of it; the calendar of
+    # 360 days has its own.
     **dict.fromkeys(("month", "months"), 365.242198781 * 7200.0),
     **dict.fromkeys(("year", "years"), 365.242198781 * 86400.0),
     **dict.fromkeys(("ms", "msec", "millisecond", "milliseconds"), 1e-3),
@@ -73,6 +75,8 @@ def read_dates(coordinate: Any, values: np.ndarray, label: str) -> Dates | None:
             f"{label}: the calendar {calendar!r} of {coordinate.name!r} is unknown; "
             f"use one of {', '.join((*_PLAIN[:3], 'julian', *_DAYS))}"
         )
+    if calendar == "360_day" and unit.lower().startswith(("month", "year")):
+        scale = 86400.0 * (30 if unit.lower().startswith("month") else 360)
     seconds = np.asarray(values, np.float64) * scale
     return Dates(
         seconds, reference or None, "standard" if calendar in _PLAIN else calendar
@@ -171,3 +175,53 @@ def read_values(variable: Any) -> np.ndarray:
     slack = abs(scale) / 2 if packed else 1e-6 * np.nanmax(np.abs(ends))
     wrong = (values < ends[0] - slack) | (values > ends[1] + slack)
     return np.where(wrong, np.nan, values) if wrong.any() else values
+
+
+def read_stretching(
+    dataset: Any, levels: Any, faces: bool, label: str
+) -> tuple[Any, Stretching, bool]:
+    """Return depths, how levels (of values, or `faces`) follow them, and if downward.
+
+    Names are those of ROMS and CROCO, or of formula_terms. A sigma coordinate is
+    transform 2 without a critical depth.
+    """
+    standard = str(levels.attrs.get("standard_name", ""))
+    stated = str(levels.attrs.get("formula_terms", ""))
+    terms = dict(re.findall(r"(\w+):\s*(\w+)", stated))
+    at = "w" if faces or levels.name == "s_w" else "rho"
+    wanted = {"depth": ("h",), "s": (f"sc_{at[0]}", f"s_{at}"), "C": (f"Cs_{at[0]}",)}
+    wanted["depth_c"] = ("hc",)
+    if "sigma" in terms:
+        wanted = {"depth": ("h",), "sigma": (str(levels.name),)}
+    if not faces:  # the terms of levels are not those of the faces between
+        wanted = {term: (terms.get(term, ""), *wanted[term]) for term in wanted}
+    found = {term: _stated(dataset, *names) for term, names in wanted.items()}
+    missing = [wanted[term][-1] for term in found if found[term] is None]
+    if missing:
+        raise ValueError(
+            f"{label} has levels {levels.name!r} that follow the terrain, which needs "
+            f"{', '.join(names[-1] for names in wanted.values())} "
+            f"({', '.join(missing)} not found); add the file of the grid, or give a "
+            "file of one level"
+        )
+    depth, s, *rest = found.values()
+    s = np.ravel(s)
+    down = bool(s[0] > s[-1])
+    curve, critical = (np.ravel(x) for x in rest or (s, 0.0))
+    order = slice(None, None, -1 if down else 1)
+    form = _stated(dataset, "Vtransform")
+    if form is None:
+        new = "NEW" in str(dataset.attrs.get("VertCoordType", ""))
+        form = 2 if new or "sigma" in terms or standard.endswith("g2") else 1
+    stretching = Stretching(s[order], curve[order], critical[0], int(np.ravel(form)[0]))
+    return depth, stretching, down
+
+
+def _stated(dataset: Any, *names: str) -> Any:
+    """Return the numbers of the first name that is a variable or an attribute."""
+    for name in names:
+        if name in dataset.variables:
+            return dataset[name].squeeze(drop=True).astype(np.float64)
+        if name in dataset.attrs:
+            return np.asarray(dataset.attrs[name], np.float64)
+    return None

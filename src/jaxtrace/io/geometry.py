@@ -5,7 +5,7 @@ and cell values averaged to nodes.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -76,6 +76,8 @@ def corners(geometry: Geometry) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _equal(one: Any, other: Any) -> bool:
+    if is_dataclass(one):
+        return same_geometry(one, other)  # type: ignore[arg-type]
     if isinstance(one, tuple) and isinstance(other, tuple):  # axes, of any lengths
         return len(one) == len(other) and all(map(_equal, one, other))
     return np.array_equal(one, other)

@@ -1,5 +1,6 @@
 """One labeled grid: its velocity, where it is, and what its attributes say of it."""
 
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from jaxtrace.fields.quads import (
 )
 from jaxtrace.fields.terrain import Terrain
 from jaxtrace.io.cf import (
+    LENGTHS,
     SPEEDS,
     TURNING,
     Vertical,
@@ -25,6 +27,7 @@ from jaxtrace.io.cf import (
     find_angle,
     find_positions,
     find_radius,
+    follows_terrain,
     is_geographic,
     only_counts,
     points_east,
@@ -32,7 +35,7 @@ from jaxtrace.io.cf import (
     read_vertical,
     velocity_variables,
 )
-from jaxtrace.io.decoding import Dates, read_dates, read_values
+from jaxtrace.io.decoding import Dates, read_dates, read_stretching, read_values
 from jaxtrace.io.geometry import ascending, same_geometry
 from jaxtrace.sphere import (
     EARTH_RADIUS,
@@ -99,6 +102,7 @@ class Part:
     """One dataset: its velocity variables, its axes and its instants."""
 
     _guesses = True  # whether names alone are a reason to warn
+    _between = False  # whether values are between levels, not on them
 
     def __init__(self, dataset: Any, label: str, choices: Choices) -> None:
         self.label = label
@@ -136,12 +140,58 @@ class Part:
                     "same points first, or to stay on levels give velocity_field_name= "
                     "the two horizontal variables only"
                 )
+        if not flat:
+            self._find_terrain(dataset)
+            if self._terrain is not None:
+                self._as_sites()
+
+    def _as_sites(self) -> None:
+        """Take straight axes as positions of two dimensions too."""
+        first, sites = self._variables[0], self._sites
+        if sites is None:
+            names = [self.roles.get(role) for role in "xy"]
+            if not set(names) <= set(first.coords):
+                raise ValueError(
+                    f"{self.label}: {self.names[0]!r} has no longitudes and latitudes; "
+                    "add the file of the grid"
+                )
+            lon, lat = (first.coords[name] for name in names)
+            x, y = np.meshgrid(degrees(lon), degrees(lat))
+            sites = Sites(lon, lat, x, y, {}, None)
+        self._sites = sites._replace(axes=None)
+
+    def _find_terrain(self, dataset: Any) -> None:
+        """Find levels that follow the terrain: s- and sigma-coordinates of CF."""
+        first, dimension = self._variables[0], self.roles.get("z")
+        if dimension is None or first.sizes[dimension] == 1:
+            return
+        known = dimension in first.coords
+        levels = first.coords[dimension] if known else first[dimension]
+        if not follows_terrain(levels) or re.search(
+            "hybrid|sigma_z", str(levels.attrs)
+        ):
+            return
+        label = f"{self.label}: {first.name!r}"
+        found = read_stretching(dataset, levels, self._between, label)
+        depth, stretching, self._falls = found
+        order = [self.roles[role] for role in "yx"]
+        if set(order) == set(depth.dims):
+            depth = depth.transpose(*order)
+        h = np.nan_to_num(np.asarray(depth.values, np.float64))
+        self._terrain = Terrain(np.maximum(h, 0.1), stretching)
+        words = f"z up, depth = -z, levels of transform {stretching.transform}"
+        self._vertical = Vertical(words=words)
+        self._said.append("z counts from the free surface, as z* does")
 
     def _place(self, dataset: Any) -> TensorGrid | CurvilinearGrid:
         """Return the grid of the velocity, and keep how its values are laid out."""
         self._keep: list[Any] = [slice(None)] * 3
         self._turn: tuple[np.ndarray, np.ndarray] | None = None
         stored = [self._coordinate(self._variables[0], role) for role in "xyz"]
+        terrain = self._terrain
+        if terrain is not None:
+            z = terrain.heights()
+            stored[2] = z[::-1] if self._falls else z
         sites = self._sites
         curved = sites is not None and sites.axes is None
         if self.radius is not None:
@@ -158,7 +208,12 @@ class Part:
         self._keep[0] = np.append(columns, 0) if open_ else columns
         self._turn = self._turned(dataset, sites)
         x, y = x[:, self._keep[0]], y[:, self._keep[0]]
-        return CurvilinearGrid(x, y, axes[2], self.radius, scalar=self.scalar)
+        if terrain is not None:
+            h = terrain.depth[:, self._keep[0]]
+            terrain = Terrain(h, terrain.stretching)
+        return CurvilinearGrid(
+            x, y, axes[2], self.radius, scalar=self.scalar, terrain=terrain
+        )
 
     def _turned(
         self, dataset: Any, sites: Sites
@@ -186,10 +241,12 @@ class Part:
         if choices.geometry == "flat":
             if choices.radius is not None:
                 raise ValueError("radius= needs geometry='sphere'")
+            self._factors = self._flat_factors(axes, choices)
             return None
         found = is_geographic(axes, self.label)
         if found is None and choices.geometry != "sphere":
             self._refuse_indices(axes)
+            self._factors = self._flat_factors(axes, choices)
             return None
         given = (choices.units or v.attrs.get("units", "") for v in self._variables)
         units = [canonical(unit) for unit in given]
@@ -211,6 +268,30 @@ class Part:
         if stated is not None and choices.radius is None:
             self._said.append("radius from the grid mapping of the file")
         return choices.radius or stated or EARTH_RADIUS
+
+    def _flat_factors(self, axes: Mapping[str, Any], choices: Choices) -> list[float]:
+        """Return what turns components into units of the axes per second.
+
+        They are 1 where the file does not say both units.
+        """
+        if self._between and "z" in axes and self._terrain is None:
+            self._vertical = read_vertical(axes["z"], self._ocean, self.label)
+        if any("projection" in str(a.attrs) for a in axes.values()):
+            self._said.append("projected positions: the scale of the map is left out")
+        factors = []
+        for role, variable in zip("xyz", self._variables, strict=False):
+            attributes = axes[role].attrs if role in axes else {}
+            length = LENGTHS.get(canonical(attributes.get("units", "")), 0.0)
+            unit, down = canonical(choices.units or variable.attrs.get("units", "")), 1
+            if role == "z" and self._between:
+                length = 1.0  # z is in meters upward already
+            elif role == "z" and attributes.get("positive") == "down":
+                down = 1 if "downward" in str(variable.attrs) else -1
+            scale = SPEEDS[unit] / length if length and unit in SPEEDS else 1.0
+            factors.append(scale * down)
+        if factors != [1.0] * len(factors):
+            self._said.append("velocity in units of the axes per second")
+        return factors
 
     def _factor(self, index: int, unit: str) -> float:
         """Return what turns a component into meters per second (or pascals)."""

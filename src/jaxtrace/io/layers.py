@@ -11,7 +11,7 @@ import numpy as np
 
 from jaxtrace.fields.curved_grid import CurvilinearGrid
 from jaxtrace.io.cf import canonical, read_rise, read_vertical
-from jaxtrace.io.grid_part import Choices, Part, Sites, dimension_roles
+from jaxtrace.io.grid_part import Choices, Part, dimension_roles
 
 
 def has_layers(dataset: Any, names: tuple[str, ...]) -> bool:
@@ -51,25 +51,16 @@ class LayeredPart(Part):
         super()._find_dimensions(dataset, choices)
         known = {"y": self._rise.dims[-2], "x": self._rise.dims[-1]}
         self._rise_roles = dimension_roles(self._rise, self.label, known)
-        first, sites = self._variables[0], self._sites
-        if sites is None:
-            names = [self.roles.get(role) for role in "xy"]
-            if not set(names) <= set(first.coords):
-                raise ValueError(
-                    f"{self.label}: {self.names[0]!r} has no longitudes and latitudes; "
-                    "add the file of the grid"
-                )
-            lon, lat = (first.coords[name] for name in names)
-            x, y = np.meshgrid(lon.values, lat.values)
-            sites = Sites(lon, lat, x, y, {}, None)
-        self._sites = sites._replace(axes=None)
+        self._as_sites()
         self._said.append("B-grid: u and v constant over a layer, w linear")
 
     def _place(self, dataset: Any) -> CurvilinearGrid:
         grid, w = super()._place(dataset), self._rise
-        if not isinstance(grid, CurvilinearGrid) or self.radius is None:
+        flat = not isinstance(grid, CurvilinearGrid) or self.radius is None
+        if flat or self._terrain is not None:
             raise ValueError(
-                f"{self.label}: B-grids are understood on a sphere; give "
+                f"{self.label}: B-grids are understood on a sphere, on levels that do "
+                "not follow the terrain; give "
                 "velocity_field_name= the two horizontal variables only"
             )
         units = canonical(w.attrs.get("units", "m/s"))

@@ -150,6 +150,9 @@ class MeshPart(Part):
     def _find_radius(self, dataset: Any, choices: Choices) -> float | None:
         """Return the radius of a sphere; None for a mesh in meters."""
         if self._sites is None:
+            pairs = zip("xy", self._positions, strict=True)
+            axes = {role: dataset[name] for role, name in pairs}
+            self._factors = self._flat_factors(axes, choices)
             return None
         return super()._find_radius(dataset, choices)
 
@@ -189,7 +192,7 @@ class MeshPart(Part):
         stretching = Stretching(share, share, np.zeros(()), 2)
         self._terrain = Terrain(depths[:, None], stretching)
         self._vertical = Vertical(words="z up, depth = -z, sigma levels")
-        self._said.append("free surface taken at rest")
+        self._said.append("z counts from the free surface, as z* does")
 
     def _place(self, dataset: Any) -> Any:
         mesh = self._topology
@@ -214,8 +217,7 @@ class MeshPart(Part):
         assert sites is not None
         self._points = unit_vectors(sites.x, sites.y)
         if terrain is not None:
-            share = np.asarray(terrain.stretching.curve)
-            z = share * float(terrain.depth.max())
+            z = terrain.heights()
         else:
             z = self._vertical.factor * self._coordinate(self._variables[0], "z")
             self._falls = bool(z.size > 1 and z[1] < z[0])
@@ -236,7 +238,8 @@ class MeshPart(Part):
             # FVCOM's `time` in float32 is off by minutes; these are days and msec.
             days, milliseconds = dataset["Itime"], dataset["Itime2"]
             seconds = 86400.0 * days.values + 1e-3 * milliseconds.values
-            reference = split_units(days.attrs.get("units", ""))[1]
+            units = variable[self.roles["t"]].attrs.get("units", "")
+            reference = split_units(days.attrs.get("units", units))[1]
             self.dates = Dates(seconds, reference or None, "standard")
         return found
 

@@ -78,8 +78,9 @@ class GridSlices(Slices):
             part.check_like(self._parts[0])
         self.geometry: TensorGrid | CurvilinearGrid = self._parts[0].axes
         round_ = self._parts[0].radius is not None
-        self._land = land or ("beach" if round_ else "zero")
-        if self._land in SHORES and not round_:
+        faces = getattr(self.geometry, "faces", False)
+        self._land = land or ("beach" if round_ or faces else "zero")
+        if self._land in SHORES and not (round_ or faces):
             raise ValueError(
                 f"land={land!r} is for a sphere; on a flat grid masked points become "
                 '"zero" or "nan", or are an "error"'
@@ -155,7 +156,7 @@ class GridSlices(Slices):
         words, grid = self._land, self.geometry
         land, what = getattr(grid, "land", None), "nodes"
         if land is not None:
-            if getattr(self.geometry, "faces", False):
+            if getattr(grid, "faces", False):
                 land, what = land[:-1, :-1, : max(land.shape[2] - 1, 1)], "cells"
             share = f"{int(land.sum()):,} of {land.size:,}"
             words = f"{share} {what} {self._coast}; particles there: {self._land}"

@@ -13,13 +13,8 @@ import numpy as np
 
 from jaxtrace.fields.curved_grid import CurvilinearGrid
 from jaxtrace.fields.quads import close_columns, unit_vectors
-from jaxtrace.fields.terrain import Stretching, Terrain
-from jaxtrace.io.cf import (
-    Vertical,
-    degrees,
-    find_positions,
-    follows_terrain,
-)
+from jaxtrace.fields.terrain import Terrain
+from jaxtrace.io.cf import degrees, find_positions
 from jaxtrace.io.grid_part import Choices, Part, Sites, dimension_roles
 from jaxtrace.io.layers import join_faces
 from jaxtrace.sphere import RADIAN
@@ -38,12 +33,6 @@ _LENGTHS = (("e2u", "e1v"), ("dyG", "dxG"), ("dyCu", "dxCv"))
 
 #: Names of depths between levels, one more than there are levels: MITgcm, MOM6.
 _FACES = ("Zp1", "zi")
-_STRETCHING = {
-    "depth": ("h",),
-    "s": ("s_w", "sc_w"),
-    "curve": ("Cs_w",),
-    "critical": ("hc",),
-}
 
 
 class Staggering(NamedTuple):
@@ -139,6 +128,7 @@ class StaggeredPart(Part):
     """One dataset of velocities on the faces of cells."""
 
     _guesses = False  # corners have the names of models, whose files lack units
+    _between = True
 
     def __init__(
         self, dataset: Any, label: str, choices: Choices, staggering: Staggering
@@ -159,53 +149,26 @@ class StaggeredPart(Part):
         self._y = _columns(self._staggering.y, v.shape[-2])
         lon, lat, x, y = self._corners(dataset, u, v)
         self._sites = Sites(lon, lat, x, y, {}, None)
-        self._find_terrain(dataset, u)
+        self._find_terrain(dataset)
         thickness = [name for name in PARTIAL if name in dataset.variables]
         if thickness and self._terrain is None and self.roles.get("z") in u.dims:
             self._said.append(f"cells taken as whole: {thickness[0]} is not used")
 
-    def _find_terrain(self, dataset: Any, u: Any) -> None:
-        """Find levels that follow the terrain, as ROMS and CROCO define them."""
-        dimension = self.roles.get("z")
-        if dimension is None or u.sizes[dimension] == 1:
+    def _find_terrain(self, dataset: Any) -> None:
+        """Bring the depths under levels that follow the terrain to corners of cells."""
+        super()._find_terrain(dataset)
+        if self._terrain is None:
             return
-        levels = _along(u, dimension)
-        named = dimension in ("s_rho", "s_w")
-        if not named and (levels is None or not follows_terrain(levels)):
-            return
-        values = {name: _stated(dataset, *of) for name, of in _STRETCHING.items()}
-        missing = [of[0] for name, of in _STRETCHING.items() if values[name] is None]
-        depth, s, curve, critical = values.values()
+        h = self._terrain.depth
         shape = (self._y.faces.size + 1, self._x.faces.size + 1)
-        if missing or depth is None or depth.shape != shape:
+        if h.shape != shape:
             raise ValueError(
-                f"{self.label}: the levels {dimension!r} of {u.name!r} follow the "
-                f"terrain, which needs h at the centers of cells {shape}, s_w, Cs_w "
-                f"and hc ({', '.join(missing) or 'h'} not found); add the file of the "
-                "grid, or give a file of one level"
+                f"{self.label}: the depth h is {h.shape}, and the centers of the cells "
+                f"are {shape}; add the file of the grid, or give a file of one level"
             )
-        form = _stated(dataset, "Vtransform")
-        if form is None:
-            standard = "" if levels is None else levels.attrs.get("standard_name", "")
-            new = str(standard).endswith("g2") or "NEW" in str(
-                dataset.attrs.get("VertCoordType", "")
-            )
-            form = 2 if new else 1
-            self._said.append(f"Vtransform not stated: {form} taken")
-        h = np.nan_to_num(depth)
         h = (h[1:, 1:] + h[1:, :-1] + h[:-1, 1:] + h[:-1, :-1]) / 4
-        stretching = Stretching(
-            np.ravel(np.asarray(s)),
-            np.ravel(np.asarray(curve)),
-            np.ravel(np.asarray(critical))[0],
-            int(np.ravel(form)[0]),
-        )
-        self._terrain = Terrain(np.maximum(h, 0.1), stretching)
-        words = f"z up, depth = -z, levels of transform {stretching.transform}"
-        self._vertical = Vertical(words=words)
-        self._said.append(
-            "free surface taken at rest, rise between levels from continuity"
-        )
+        self._terrain = Terrain(h, self._terrain.stretching)
+        self._said.append("rise between levels from continuity")
         self.names, self._variables = self.names[:2], self._variables[:2]
         self._all_roles = self._all_roles[:2]
 
@@ -224,17 +187,20 @@ class StaggeredPart(Part):
         lon, lat = _along(u, u.dims[-1]), _along(v, v.dims[-2])
         if lon is not None and lat is not None:
             return lon, lat, *np.meshgrid(degrees(lon), degrees(lat))
-        return self._between(dataset, u, shape)
+        return self._halfway(dataset, u, shape)
 
-    def _between(self, dataset: Any, u: Any, shape: tuple[int, int]) -> Any:
+    def _halfway(self, dataset: Any, u: Any, shape: tuple[int, int]) -> Any:
         """Return corners between what positions there are: of cells, else of u."""
         self._said.append("corners taken between the positions in the file")
-        centers = [dataset.get(name) for name in ("lon_rho", "lat_rho")]
-        if all(c is not None for c in centers):
-            p = unit_vectors(*(degrees(c) for c in centers))
-            p = p[1:, 1:] + p[1:, :-1] + p[:-1, 1:] + p[:-1, :-1]
+        for names in (("lon_rho", "lat_rho"), ("x_rho", "y_rho")):
+            if not set(names) <= set(dataset.variables):
+                continue
+            x, y = (dataset[name] for name in names)
+            plain = names[0] == "x_rho"
+            p = np.stack([x, y], -1) if plain else unit_vectors(degrees(x), degrees(y))
+            p = (p[1:, 1:] + p[1:, :-1] + p[:-1, 1:] + p[:-1, :-1]) / 4
             if p.shape[:2] == shape:
-                return *centers, *_degrees_of(p)
+                return x, y, *(np.moveaxis(p, -1, 0) if plain else _degrees_of(p))
         found = find_positions(dataset, u)
         if found is None:
             raise ValueError(
@@ -255,14 +221,10 @@ class StaggeredPart(Part):
         """Return the cells; a grid that goes round is closed by its first column."""
         sites = self._sites
         assert sites is not None
-        if self.radius is None:
-            raise ValueError(
-                f"{self.label}: C-grids are understood on a sphere, and the corners "
-                f"({sites.lon.name}, {sites.lat.name}) are not longitude and latitude "
-                "in degrees; give geometry='sphere' if they are"
-            )
         x, y = sites.x, sites.y
-        repeated, open_ = close_columns(unit_vectors(x, y))
+        repeated, open_ = 0, False
+        if self.radius is not None:
+            repeated, open_ = close_columns(unit_vectors(x, y))
         faces, centers = self._x
         if repeated == 2:
             faces, centers = faces[:-1], centers[:-1]
@@ -308,10 +270,7 @@ class StaggeredPart(Part):
             return np.zeros(1)
         self._levels = u.sizes[dimension]
         if self._terrain is not None:
-            self._falls = False
-            s, curve = self._terrain.stretching.s, self._terrain.stretching.curve
-            deepest = float(self._terrain.depth.max())
-            return np.asarray(self._terrain.stretching.heights(deepest, s, curve))
+            return self._terrain.heights()
         if dimension not in u.coords:
             raise ValueError(
                 f"{self.label}: the levels {dimension!r} of {u.name!r} have no depths; "
@@ -382,16 +341,6 @@ def _along(variable: Any, dimension: Any) -> Any:
     if dimension not in variable.coords:
         return None
     return variable.coords[dimension]
-
-
-def _stated(dataset: Any, *names: str) -> np.ndarray | None:
-    """Return the numbers of the first name that is a variable or an attribute."""
-    for name in names:
-        if name in dataset.variables:
-            return np.asarray(dataset[name].squeeze(drop=True), np.float64)
-        if name in dataset.attrs:
-            return np.asarray(dataset.attrs[name], np.float64)
-    return None
 
 
 def _degrees_of(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -240,11 +240,11 @@ def finish_step(
     moved = _diffused(dynamics, moved, end, time_step.dt, draw)
     lost = ~jnp.all(jnp.isfinite(moved.positions), 1)
     moved = retire(moved, lost, ParticleStatus.LOST, before, time_step.start)
+    moved = _settled(dynamics.field, moved)
     if dynamics.field.sphere is not None:
-        moved = _settled(dynamics.field, moved)
         left = ~dynamics.field.inside(moved.positions, moved.cell_hint)
         moved = retire(moved, left, ParticleStatus.ABSORBED, moved.positions, end)
-        moved = reach_shore(dynamics.field, moved, before, end)
+    moved = reach_shore(dynamics.field, moved, before, end)
     context = StepContext(before, time_step.start, end, draw, dynamics.field)
     if dynamics.motion.has_velocity:
         after = _bounce(dynamics.boundary, moved, context)

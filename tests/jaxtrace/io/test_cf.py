@@ -319,13 +319,15 @@ def test_depth_becomes_height_and_rising_stays_rising():
         ({"units": "days since 2000-02-28", "calendar": "noleap"}, "2000-02-28"),
         ({"units": "days since 0000-01-01", "calendar": "360_day"}, "0-01-01"),
         ({"units": "months since 2001-01-01"}, "2001-01-01"),
+        ({"units": "months since 2001-02-30", "calendar": "360_day"}, "2001-02-30"),
         ({"units": "hours Since 2001-01-01 01:00:00 +01:00"}, "2001-01-01 00:00"),
     ],
 )
 def test_times_are_seconds_in_any_calendar(tmp_path, dates, start):
     ocean(dates=dates).to_netcdf(tmp_path / "a.nc", engine="scipy")
     slices = GridSlices(tmp_path / "a.nc")
-    unit = {"h": 3600.0, "d": 86400.0, "m": 365.242198781 * 7200}[dates["units"][0]]
+    month = 365.242198781 * 7200 if len(dates) == 1 else 30 * 86400.0
+    unit = {"h": 3600.0, "d": 86400.0, "m": month}[dates["units"][0]]
     assert slices.times.tolist() == [0.0, 2 * unit]
     assert start in str(slices.time_units)
     expected = dates.get("calendar", "standard").replace("gregorian", "standard")

@@ -147,6 +147,17 @@ def test_flat_and_steady_fields_have_single_layers():
     assert (series.velocities[..., 2] == 0).all()
 
 
+def test_speeds_of_a_flat_grid_are_in_the_units_of_its_axes():
+    data = ocean().rename(lon="x", lat="y").assign_attrs(title="laboratory")
+    for name, units in {"x": "km", "y": "m", "depth": "m"}.items():
+        data[name].attrs = {"units": units}
+    data["depth"].attrs["positive"] = "down"
+    for name in "uvw":
+        data[name].attrs = {"units": "cm/s"}
+    plain, found = read_grid(ocean()).velocities, read_grid(data)
+    np.testing.assert_allclose(found.velocities, plain * [1e-5, 1e-2, -1e-2], rtol=1e-6)
+
+
 def test_numbers_and_durations_as_time():
     assert read_grid(ocean(times=np.array([1.0, 2.0, 5.0]))).times.tolist() == [1, 2, 5]
     hours = np.array([1, 2, 5], "timedelta64[h]").astype("timedelta64[ns]")

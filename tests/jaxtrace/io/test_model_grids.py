@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.interpolate import RegularGridInterpolator
 from typer.testing import CliRunner
 
 from jaxtrace.cli import app
@@ -12,6 +13,7 @@ from jaxtrace.fields.terrain import Stretching
 from jaxtrace.io.loader import load_field, load_variable
 from jaxtrace.io.netcdf import GridSlices
 from jaxtrace.tracking import create_tracker
+from jaxtrace.types import ParticleStatus
 from jaxtrace.workflow.case import load_case
 from jaxtrace.workflow.prepare import make_plan
 from trace_ocean import solid, tilted
@@ -342,8 +344,84 @@ def test_terrain_following_levels_are_kept(tmp_path):
     np.testing.assert_allclose(found, np.broadcast_to(shares, found.shape), atol=4e-3)
     assert (found >= -1 - 1e-6).all()
     data = xarray.open_dataset(tmp_path / "ridge.nc", decode_times=False)
-    with pytest.raises(ValueError, match=r"needs h .* \(Cs_w not found\)"):
+    later = data.assign_coords(ocean_time=("ocean_time", [86400.0], TIMES))
+    later.to_netcdf(tmp_path / "later.nc", engine="scipy")
+    assert GridSlices(tmp_path).times.tolist() == [0, 86400]
+    with pytest.raises(ValueError, match=r"needs h, s_w, .* \(Cs_w not found\)"):
         GridSlices(data.drop_vars("Cs_w"))
+
+
+@pytest.mark.parametrize("kind", ["ROMS", "sigma"])
+def test_tracers_are_sampled_on_levels_that_follow_the_terrain(kind):
+    """A tracer that is the height itself, on levels whose heights are linear in h."""
+    lon, lat = np.arange(5.0, 12), np.arange(40.0, 45)
+    h = 200 + 30 * lon + 10 * lat[:, None]
+    s, hc = np.linspace(-0.9, -0.1, 5), 20.0
+    curve = s**3
+    z = hc * s[:, None, None] + (h - hc) * curve[:, None, None]
+    named = {"Cs_r": ("s_rho", curve), "hc": 20.0, "Vtransform": 1}
+    levels = {"standard_name": "ocean_s_coordinate_g1"}
+    dims = ("s_rho", "y", "x")
+    if kind == "sigma":  # downward, straight axes, and a depth by its own name
+        s = np.linspace(-0.1, -0.9, 5)
+        z, dims, named = s[:, None, None] * h, ("lev", "y", "x"), {}
+        terms = "sigma: lev eta: el depth: topo"
+        levels = {"standard_name": "ocean_sigma_coordinate", "formula_terms": terms}
+    data = xarray.Dataset(
+        {"temp": (dims, z), "h": (dims[1:], h), **named},
+        {
+            "x": ("x", lon, EAST),
+            "y": ("y", lat, NORTH),
+            dims[0]: (dims[0], s, levels),
+        },
+    )
+    data = data.rename(h="topo") if kind == "sigma" else data
+    field = load_variable(data, "temp").field
+    x, y, share = np.random.default_rng(2).uniform([6, 41, -1], [10, 43, 0], (40, 3)).T
+    depth = 200 + 30 * x + 10 * y
+    ends = [depth * e if kind == "sigma" else hc * e + (depth - hc) * e**3
+            for e in (-0.9, -0.1)]  # fmt: skip
+    found = np.asarray(field.sample_at_positions(np.stack([x, y, share * depth], 1)))
+    # Beyond the lowest and the highest level their values hold.
+    np.testing.assert_allclose(found[:, 0], np.clip(share * depth, *ends), atol=0.02)
+    with pytest.raises(ValueError, match=r"follow the terrain, which needs .* not fou"):
+        load_variable(data.drop_vars("topo" if kind == "sigma" else "h"), "temp")
+
+
+def test_a_c_grid_in_kilometers_is_flat_and_closed():
+    edges, middle = np.linspace(0, 30, 13), np.linspace(1.25, 28.75, 12)
+    stream = 4e3 * np.prod(np.sin(np.pi / 30 * np.stack(np.meshgrid(edges, edges))), 0)
+    stream[3:6, 3:6] = 0  # an island of four cells
+    speed, length = {"units": "cm/s"}, {"units": "km"}
+    data = xarray.Dataset(
+        {
+            "U": (("Y", "Xp1"), -np.diff(stream, axis=0) / 25, speed),
+            "V": (("Yp1", "X"), np.diff(stream, axis=1) / 25, speed),
+        },
+        {
+            "Xp1": ("Xp1", edges, length),
+            "X": ("X", middle, length),
+            "Yp1": ("Yp1", edges, length),
+            "Y": ("Y", middle, length),
+        },
+    )
+    loaded = load_field(data)
+    assert "land: 4 of 144 cells without any flow; particles there: beach" in (
+        loaded.notes
+    )
+    assert "velocity in units of the axes per second" in loaded.notes
+    seeds = np.random.default_rng(0).uniform(0, 30, (400, 2))
+    tracker = create_tracker("rk2", loaded.field, None)
+    paths = tracker.track_particles(seeds, (0.0, 4e4), n_timesteps=3, dt=100.0)
+    island = (np.abs(seeds - 10) < 2.5).all(1)
+    np.testing.assert_array_equal(paths.status == ParticleStatus.BEACHED, island)
+    ends = np.asarray(paths.positions)[-1, :, :2]
+    assert ((ends > -1e-5) & (ends < 30 + 1e-5)).all()
+    assert not (np.abs(ends[~island] - 10) < 2.5 - 1e-5).all(1).any()
+    own = RegularGridInterpolator((edges, edges), stream.T)  # bilinear in a cell
+    kept = own(ends[~island].clip(0, 30)) - own(seeds[~island])
+    assert np.quantile(np.abs(kept), 0.9) < 0.01 * 4e3  # kinks at the island
+    assert np.median(np.linalg.norm(ends - seeds, axis=1)) > 3
 
 
 @pytest.mark.parametrize("transform", [1, 2])
@@ -417,7 +495,7 @@ def test_levels_are_depths_although_a_dimension_counts(model):
         depth = {"units": "m", "positive": "down", "standard_name": "depth"}
         corners = np.meshgrid(x[:-1], y[:-1])
         coordinates = {
-            "k": ("k", np.arange(3), {"axis": "Z"}),
+            "k": ("k", np.arange(3), {"axis": "Z", "standard_name": "z_grid_index"}),
             "Z": ("k", -z, depth),
             "Zp1": ("k_p1", -faces, {**depth, "standard_name": "depth_at_w_location"}),
             "XG": (("j_g", "i_g"), corners[0], EAST),
@@ -447,7 +525,8 @@ def test_levels_are_depths_although_a_dimension_counts(model):
     np.testing.assert_array_equal(slices.geometry.z, -faces[::-1])
     np.testing.assert_array_equal(slices.read(0)[0, 0, :3, 0], [1, 2, 3])
     assert named in slices.notes()
-    assert ("free surface taken at rest" in slices.notes()[0]) == (model == "MOM6")
+    words = "free surface" if model == "MOM6" else "below 0, so it is not taken"
+    assert words in slices.notes()[0]
 
 
 def test_series_of_components_are_paired_by_their_times(tmp_path):
@@ -510,5 +589,5 @@ def test_what_is_not_a_whole_c_grid_is_refused(tmp_path):
     data = xarray.open_dataset(u, decode_times=False)
     data["vomecrty"] = data["vozocrtx"]
     data["depthu"].attrs = {"standard_name": "ocean_s_coordinate_g2"}
-    with pytest.raises(ValueError, match="follows the terrain"):
+    with pytest.raises(ValueError, match="follow the terrain, which needs h"):
         GridSlices(data)
