@@ -252,6 +252,7 @@ def in_groups(
     given: Lanes,
     results: Lanes,
     work: Callable[[Lanes, Array], Lanes],
+    groups: int = GROUPS,
 ) -> Lanes:
     """Compute the wanted rows of results anew, a group at a time.
 
@@ -261,7 +262,7 @@ def in_groups(
     count = wanted.shape[0]
     if count == 0:
         return results
-    group = min(count, max(SMALLEST_GROUP, -(-count // GROUPS)))
+    group = min(count, max(SMALLEST_GROUP, -(-count // groups)))
     room = -(-count // group) * group
     rank = jnp.cumsum(wanted.astype(np.int32)) - 1
     order = jnp.full(room, count, np.int32)

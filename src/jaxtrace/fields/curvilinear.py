@@ -9,6 +9,7 @@ nothing pass and a flow without divergence has none inside cells.
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import dtypes, lax
@@ -267,7 +268,7 @@ class StaggeredField(CurvilinearField):
             d_xi, d_eta = along * per / layer.thickness, across * per / layer.thickness
             rise = layer.tilt * (depth_xi * d_xi + depth_eta * d_eta) + up * per
             found = [e_xi * d_xi + e_eta * d_eta, n_xi * d_xi + n_eta * d_eta, rise]
-        return jnp.stack(found, 1).astype(positions.dtype), hint
+        return _join_columns(found).astype(positions.dtype), hint
 
     @property
     def _slides(self) -> bool:
@@ -277,6 +278,17 @@ class StaggeredField(CurvilinearField):
     def _find(self, positions: Positions, cell_hint: CellHint) -> tuple[Place, Cells]:
         sight, level = self.quads.sight(positions), self._level(positions)[0]
         return self.quads.locate(sight, cell_hint, self.land, level, self._shelves)
+
+
+def _join_columns(columns: list[Array]) -> Positions:
+    """Return columns side by side."""
+    if jax.default_backend() != "cpu":
+        return jnp.stack(columns, 1)
+    # What a CPU stacks it computes one entry at a time, the look-ups once per column.
+    out = jnp.zeros((columns[0].shape[0], len(columns)), columns[0].dtype)
+    for c, column in enumerate(columns):
+        out = lax.dynamic_update_slice(out, column[:, None], (0, c))
+    return out
 
 
 def make_curvilinear_field(

@@ -24,6 +24,7 @@ from jaxtrace.fields.quads import (
     Quads,
     entries,
     make_tree,
+    split_patches,
 )
 
 # Corners at the ends of the sides xi = 0, xi + eta = 1 and eta = 0.
@@ -96,7 +97,7 @@ def make_triangles(
     boxed = patch[items]
     boxed[:, 3] = -boxed[:, 2]  # a box around three corners, not around four
     return Triangles(
-        patch.reshape(-1).astype(dtype),
+        split_patches(patch[:, :3], dtype),
         _join(points, triangles, sized, coast).reshape(-1).astype(np.int32),
         make_tree(boxed, items, np.dtype(dtype)),
         width=0,
