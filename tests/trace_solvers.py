@@ -19,7 +19,7 @@ FACES = [(0, 3, 2, 1), (4, 5, 6, 7), (0, 1, 5, 4), (3, 7, 6, 2), (0, 4, 7, 3)]
 FACES += [(1, 2, 6, 5)]
 
 
-def nodes(shape=SHAPE, size=(4, 1, 0.5), lean=AXIS[1]) -> np.ndarray:
+def nodes(shape=SHAPE, size=(4, 1.5, 0.5), lean=AXIS[1]) -> np.ndarray:
     """Nodes (z, y, x, 3) of a duct: x fastest."""
     axes = [np.linspace(0, s, n) for n, s in zip(shape, size, strict=True)]
     z, y, x = np.meshgrid(*axes[::-1], indexing="ij")

@@ -136,13 +136,15 @@ def test_a_meter_per_second_along_parallels_and_meridians(double):
     """1 m/s for two hours at every latitude: ut / (R cos lat) and vt / R."""
     lat = np.linspace(0, 80, 9)
     seeds, hours = np.stack([0 * lat + 5, lat, 0 * lat], 1), 2 * 3600.0
-    axes = (np.linspace(0, 10, 11), np.linspace(-10, 85, 96), np.zeros(1))
+    # As many nodes, instants and seeds as in the next test: one program for both.
+    axes = (np.linspace(0, 10, 41), np.linspace(-10, 85, 71), np.zeros(1))
     degrees = np.degrees(hours / EARTH_RADIUS)
     for flow, way in ((0, degrees / np.cos(np.radians(lat))), (1, 0 * lat + degrees)):
-        values = np.zeros((11, 96, 1, 2))
+        values = np.zeros((5, 41, 71, 1, 2))
         values[..., flow] = 1.0
-        field = make_grid_field(values, axes, radius=EARTH_RADIUS)
-        found = end(field, seeds, np.linspace(0, hours, 9))
+        days = np.linspace(0, DAY, 5)
+        field = make_grid_field(values, axes, days, radius=EARTH_RADIUS)
+        found = end(field, seeds, np.linspace(0, hours, 289))
         wanted = seeds.copy()
         wanted[:, flow] += way
         np.testing.assert_allclose(found, wanted, atol=1e-9)
@@ -164,6 +166,7 @@ def test_two_moving_eddies_forward_and_back(double):
         values[index, ..., 0, 1] = np.gradient(psi, lon, axis=0) / (degree * across)
     field = make_grid_field(values, (lon, lat, np.zeros(1)), times, radius=EARTH_RADIUS)
     seeds = np.array([[1.3, 47.2, 0], [2.8, 49.6, 0], [2.0, 48.5, 0], [3.4, 50.2, 0]])
+    seeds = np.concatenate([seeds, 0.99 * seeds + [0, 0.5, 0], seeds[:1]])
     clock = np.linspace(0, DAY, 289)
     there = end(field, seeds, clock)
     back = end(field, there, clock[::-1])

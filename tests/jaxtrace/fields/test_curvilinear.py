@@ -32,38 +32,30 @@ def look(field, points):
     return field.velocity(points, field.instant(0.0), field.start(points))
 
 
-@functools.partial(jax.jit, static_argnums=(2, 3))
-def _positions(field, seeds, times, substeps):
-    options = {"substeps": substeps, "integrator": "rk2"}
+@functools.partial(jax.jit, static_argnums=(2, 3, 4))
+def _positions(field, seeds, times, substeps, integrator):
+    options = {"substeps": substeps, "integrator": integrator}
     return simulate(field, seeds, np.array(times), **options).positions
 
 
-def run(field, seeds, times, substeps):
+def run(field, seeds, times, substeps, integrator="rk2"):
     """Return positions at times, on the host."""
-    return np.asarray(_positions(field, jnp.asarray(seeds), times, substeps))
+    found = _positions(field, jnp.asarray(seeds), times, substeps, integrator)
+    return np.asarray(found)
 
 
-def test_solid_rotation_is_second_order_on_a_deformed_grid():
+def test_solid_rotation_on_a_deformed_grid_over_the_seam_and_the_poles():
     draw = np.random.default_rng(0)
     lon, lat = draw.uniform(-180, 180, 400), np.degrees(np.arcsin(draw.uniform(-1, 1)))
     points = np.stack([lon, np.full(400, lat), np.zeros(400)], 1)
     points[0, 1] = 90.0
-    errors = []
     with jax.enable_x64(True):
-        for rows in (30, 60):
-            field = on_nodes(*tilted(rows))
-            velocity, cells = look(field, points)
-            inside = np.asarray(cells) >= 0
-            found = np.asarray(velocity)[inside, :2]
-            exact = np.stack(solid(*points[inside, :2].T), 1)
-            errors.append(np.abs(found - exact).max())
-            assert inside.mean() > 0.98
-    assert errors[1] < 1e-3
-    assert 3.2 < errors[0] / errors[1] < 5
-
-
-def test_particles_pass_the_seam_and_the_poles():
-    with jax.enable_x64(True):
+        velocity, cells = look(on_nodes(*tilted(45)), points)
+        inside = np.asarray(cells) >= 0
+        exact = np.stack(solid(*points[inside, :2].T), 1)
+        # Second order in cells of 4 degrees: 0.07 squared, by an eighth and the warp.
+        assert np.abs(np.asarray(velocity)[inside, :2] - exact).max() < 2e-3
+        assert inside.mean() > 0.98
         speed = 2 * np.pi * EARTH_RADIUS / (12 * DAY)
         field = on_nodes(*tilted(45), speed, np.pi / 2)
         seeds = np.array([[170.0, 30, 0], [-100, -60, 0], [45, 88, 0], [0, 90, 0]])
@@ -207,9 +199,10 @@ def staircase(size=24):
 
 
 @pytest.mark.parametrize(
-    "dtype", ["float32", pytest.param("float64", marks=pytest.mark.slow)]
+    ("dtype", "integrator"),
+    [("float32", "euler"), pytest.param("float64", "rk2", marks=pytest.mark.slow)],
 )
-def test_nothing_crosses_a_staircase_coast_in_many_steps(dtype):
+def test_nothing_crosses_a_staircase_coast_in_many_steps(dtype, integrator):
     grid, values, dry = staircase()
     draw = np.random.default_rng(4)
     j, i = np.nonzero(~dry)
@@ -219,8 +212,8 @@ def test_nothing_crosses_a_staircase_coast_in_many_steps(dtype):
     seeds[:, 1] = 40 + (j[start] + draw.uniform(0, 1, 1250)) * 0.1
     with jax.enable_x64(dtype == "float64"):
         field = make_curvilinear_field(grid, values.astype(dtype))
-        ends = run(field, seeds.astype(dtype), tuple(np.linspace(0, 6e5, 21)), 20)
-        ends = ends.astype(np.float64)
+        clock = tuple(np.linspace(0, 6e5, 21))
+        ends = run(field, seeds.astype(dtype), clock, 20, integrator).astype(np.float64)
     # In float32 a place counts as within its cell up to 16 roundings of a unit vector,
     # 1.1e-4 degrees.
     slack = 1e-9 if dtype == "float64" else 1.2e-4

@@ -356,11 +356,10 @@ def test_tracers_are_sampled_on_levels_that_follow_the_terrain(kind):
     """A tracer that is the height itself, on levels whose heights are linear in h."""
     lon, lat = np.arange(5.0, 12), np.arange(40.0, 45)
     h = 200 + 30 * lon + 10 * lat[:, None]
-    s, hc = np.linspace(-0.9, -0.1, 5), 20.0
-    curve = s**3
-    z = hc * s[:, None, None] + (h - hc) * curve[:, None, None]
-    named = {"Cs_r": ("s_rho", curve), "hc": 20.0, "Vtransform": 1}
-    levels = {"standard_name": "ocean_s_coordinate_g1"}
+    s = np.linspace(-0.9, -0.1, 5)
+    z = h * s[:, None, None] ** 3
+    named = {"Cs_r": ("s_rho", s**3), "hc": 0.0, "Vtransform": 2}
+    levels = {"standard_name": "ocean_s_coordinate_g2"}
     dims = ("s_rho", "y", "x")
     if kind == "sigma":  # downward, straight axes, and a depth by its own name
         s = np.linspace(-0.1, -0.9, 5)
@@ -379,8 +378,7 @@ def test_tracers_are_sampled_on_levels_that_follow_the_terrain(kind):
     field = load_variable(data, "temp").field
     x, y, share = np.random.default_rng(2).uniform([6, 41, -1], [10, 43, 0], (40, 3)).T
     depth = 200 + 30 * x + 10 * y
-    ends = [depth * e if kind == "sigma" else hc * e + (depth - hc) * e**3
-            for e in (-0.9, -0.1)]  # fmt: skip
+    ends = [depth * (e if kind == "sigma" else e**3) for e in (-0.9, -0.1)]
     found = np.asarray(field.sample_at_positions(np.stack([x, y, share * depth], 1)))
     # Beyond the lowest and the highest level their values hold.
     np.testing.assert_allclose(found[:, 0], np.clip(share * depth, *ends), atol=0.02)
