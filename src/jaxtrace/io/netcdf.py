@@ -26,10 +26,15 @@ from jaxtrace.io.cf import (
 from jaxtrace.io.decoding import Times, count_seconds
 from jaxtrace.io.geometry import Geometry
 from jaxtrace.io.grid_part import Choices, Part
-from jaxtrace.io.layers import LayeredPart, has_layers
 from jaxtrace.io.mesh_part import MeshPart, find_topology
 from jaxtrace.io.series import FileFormat, Slices, float_dtype
-from jaxtrace.io.staggered import CORNERS, StaggeredPart, find_staggering
+from jaxtrace.io.staggered import (
+    CORNERS,
+    LayeredPart,
+    StaggeredPart,
+    find_staggering,
+    has_layers,
+)
 from jaxtrace.io.steps import PathSpec, find_files
 from jaxtrace.sphere import GEOMETRIES
 from jaxtrace.types import check_choice, is_url

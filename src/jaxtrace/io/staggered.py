@@ -1,11 +1,14 @@
-"""C-grids as ocean models write them: velocities on faces, positions of corners.
+"""C- and B-grids as ocean models write them: velocities on faces, or at corners.
 
 Models differ in where faces lie among the centers of cells along an axis: a face more
 than centers ("outer"), one less ("inner": ROMS, CROCO), as many, each before its center
 ("left": MITgcm) or after it ("right": NEMO). All are brought to cells with a face at
-both ends.
+both ends. On B-grids (POP, MOM) corner [j, i] is the north-east one of cell [j, i]:
+over a layer u and v are constant; w is constant across a cell and linear from its
+bottom to its top.
 """
 
+import dataclasses
 import re
 from typing import Any, NamedTuple
 
@@ -14,9 +17,14 @@ import numpy as np
 from jaxtrace.fields.curved_grid import CurvilinearGrid
 from jaxtrace.fields.quads import close_columns, unit_vectors
 from jaxtrace.fields.terrain import Terrain
-from jaxtrace.io.cf import degrees, find_positions
+from jaxtrace.io.cf import (
+    canonical,
+    degrees,
+    find_positions,
+    read_rise,
+    read_vertical,
+)
 from jaxtrace.io.grid_part import Choices, Part, Sites, dimension_roles
-from jaxtrace.io.layers import join_faces
 from jaxtrace.sphere import RADIAN
 
 #: Names of longitudes and latitudes at corners of cells.
@@ -333,6 +341,78 @@ class StaggeredPart(Part):
             w = slabs[2][np.ix_(self._y.centers, self._x.centers)]
             missing = levels + 1 - w.shape[2]  # a bottom that is not stored is closed
             out[: rows - 1, : columns - 1, missing:, 2] = np.nan_to_num(w)
+        return out
+
+
+def has_layers(dataset: Any, names: tuple[str, ...]) -> bool:
+    """Return whether a third component lies between the levels of the first two."""
+    if len(names) < 3:
+        return False
+    u, w = dataset[names[0]], dataset[names[2]]
+    apart = set(w.dims) - set(u.dims)
+    return u.ndim == w.ndim > 2 and u.shape[-2:] == w.shape[-2:] and bool(apart)
+
+
+def join_faces(
+    middle: np.ndarray, between: np.ndarray, label: str, names: tuple[str, str]
+) -> np.ndarray:
+    """Return heights of all faces around levels, upward: a missing end is added."""
+    z = between
+    if z.size == middle.size and not np.allclose(z, middle):
+        if z[0] < middle[0]:  # bottoms, without the surface
+            z = np.append(z, min(2 * middle[-1] - z[-1], 0.0))
+        else:
+            z = np.concatenate([[2 * middle[0] - z[0]], z])
+    apart = z.size == middle.size + 1
+    if not (apart and np.all((z[1:] > middle) & (z[:-1] < middle))):
+        raise ValueError(
+            f"{label}: {between.size} depths of {names[0]!r} do not lie between the "
+            f"{middle.size} of {names[1]!r}; to stay on levels give "
+            "velocity_field_name= the two horizontal variables only"
+        )
+    return z
+
+
+class LayeredPart(Part):
+    """One dataset of a B-grid with vertical velocities."""
+
+    def _find_dimensions(self, dataset: Any, choices: Choices) -> None:
+        *self._variables, self._rise = self._variables
+        super()._find_dimensions(dataset, choices)
+        known = {"y": self._rise.dims[-2], "x": self._rise.dims[-1]}
+        self._rise_roles = dimension_roles(self._rise, self.label, known)
+        self._as_sites()
+        self._said.append("B-grid: u and v constant over a layer, w linear")
+
+    def _place(self, dataset: Any) -> CurvilinearGrid:
+        grid, w = super()._place(dataset), self._rise
+        flat = not isinstance(grid, CurvilinearGrid) or self.radius is None
+        if flat or self._terrain is not None:
+            raise ValueError(
+                f"{self.label}: B-grids are understood on a sphere, on levels that do "
+                "not follow the terrain; give "
+                "velocity_field_name= the two horizontal variables only"
+            )
+        units = canonical(w.attrs.get("units", "m/s"))
+        self._rise_factor = read_rise(w, units, self._vertical, self.label)
+        levels = w.coords[self._rise_roles["z"]]
+        factor = read_vertical(levels, self._ocean, self.label).factor
+        z = np.sort(factor * np.asarray(levels.values, np.float64))
+        self._falls = bool(factor * (levels.values[-1] - levels.values[0]) < 0)
+        faces = join_faces(grid.z, z, self.label, (str(w.name), self.names[0]))
+        self._first = 0 if np.isclose(faces[0], z[0]) else 1
+        return dataclasses.replace(grid, z=faces, layered=True)
+
+    def read(self, row: int, dtype: np.dtype) -> np.ndarray:
+        """Return one instant: u and v of layers, and w through their bottoms."""
+        out = np.zeros((*self.axes.shape, 3), dtype)
+        out[:, :, :-1] = super().read(row, dtype)
+        out[:, :, -1, :2] = out[:, :, -2, :2]  # of no layer, but masked as the last
+        w = self._slab(self._rise, self._rise_roles, "yxz", row, dtype)
+        w = np.nan_to_num(w)
+        w = (np.flip(w, -1) if self._falls else w) * self._rise_factor
+        w = w[1:, self._keep[0][1:]]
+        out[:-1, :-1, self._first : self._first + w.shape[-1], 2] = w
         return out
 
 

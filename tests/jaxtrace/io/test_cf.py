@@ -9,7 +9,6 @@ from jaxtrace.fields.interpolation import TensorGrid
 from jaxtrace.io.cf import (
     canonical,
     label_dimensions,
-    velocity_variables,
 )
 from jaxtrace.io.decoding import read_values
 from jaxtrace.io.loader import load_field
@@ -106,6 +105,7 @@ def test_units_have_one_spelling(spelling, unit):
         ("barotropic_eastward_sea_water_velocity",
          "barotropic_northward_sea_water_velocity", 1),
         ("ubar", "vbar", 0),
+        ("current_u", "current_v", 0),
         ("UGRD_10maboveground", "VGRD_10maboveground", 0),
         ("wind_zonal", "wind_meridional", 0),
     ],
@@ -119,8 +119,12 @@ def test_velocities_are_known_by_standard_names_or_pairs(first, second, attribut
     assert GridSlices(data).velocity_name == f"{names[0]}, {names[1]}"
     if not attribute:  # two pairs are no answer
         data["u_tide"], data["v_tide"] = data[first], data[second]
-        with pytest.raises(ValueError, match="no two or three velocity variables"):
-            GridSlices(data)
+        gusts = ocean(u=0.5).rename(uo="gust_u", vo="gust_v")
+        for name in gusts:
+            gusts[name].attrs.pop("standard_name", None)
+        for none in (data, gusts):
+            with pytest.raises(ValueError, match="no two or three velocity variables"):
+                GridSlices(none)
 
 
 def test_a_vector_variable_is_its_components():
@@ -188,17 +192,6 @@ def test_an_axis_that_happens_to_count_is_what_it_is_called():
     data["zeta"] = ("time", np.linspace(0.5, 0.1, count), about)
     data["pressure"] = ("time", np.linspace(1.0, 2.0, count), {"units": "dbar"})
     np.testing.assert_array_equal(label_dimensions(data)["time"], np.arange(count))
-
-
-def test_speeds_of_one_name_but_for_the_direction_are_a_velocity():
-    data = ocean(u=0.5)[["uo", "vo"]]
-    for name in data:
-        data[name].attrs.pop("standard_name", None)
-    named = data.rename(uo="current_u", vo="current_v")
-    assert velocity_variables(named, None, "a.nc") == ("current_u", "current_v")
-    gusts = data.rename(uo="gust_u", vo="gust_v")
-    with pytest.raises(ValueError, match="velocity variables"):
-        velocity_variables(gusts, None, "a.nc")
 
 
 def test_speeds_are_converted_and_unknown_ones_named():
@@ -379,7 +372,10 @@ def coast(hidden=np.nan):
     return ocean(lon=lon, lat=lat, u=u, v=np.where(u == 1, 0.0, u))
 
 
-@pytest.mark.parametrize(("hidden", "land"), [(np.nan, None), (0.0, "absorb")])
+@pytest.mark.parametrize(
+    ("hidden", "land"),
+    [(np.nan, None), pytest.param(0.0, "absorb", marks=pytest.mark.slow)],
+)
 def test_nothing_crosses_land(hidden, land):
     loaded = load_field(coast(hidden), land=land)
     way = "masked" if np.isnan(hidden) else "without any flow"

@@ -217,13 +217,6 @@ def test_usual_names_are_found_with_or_without_the_third(names):
     assert velocity_variables(dataset(*names[:2]), None, "a") == names[:2]
 
 
-def test_standard_names_are_found():
-    data = dataset("a", "b")
-    data["a"].attrs["standard_name"] = "northward_wind"
-    data["b"].attrs["standard_name"] = "eastward_wind"
-    assert velocity_variables(data, None, "x") == ("b", "a")
-
-
 def test_missing_variables_list_what_there_is():
     with pytest.raises(ValueError, match=r"a\.nc: no two or three velocity.* p, u"):
         velocity_variables(dataset("p", "u"), None, "a.nc")
@@ -246,17 +239,6 @@ def test_dimensions_are_known_by_name(dims):
     assert set(roles) == set("tzyx")
     assert roles["x"].lower().startswith(("lon", "x"))
     assert roles["t"] in ("time", "t", "ocean_time")
-
-
-def test_attributes_speak_before_names():
-    dims = ("p", "q", "r")
-    attributes = {
-        "p": {"axis": "X"},
-        "q": {"units": "degrees_north"},
-        "r": {"standard_name": "time"},
-    }
-    data = dataset("u", dims=dims, **attributes)
-    assert dimension_roles(data["u"], "a") == {"x": "p", "y": "q", "t": "r"}
 
 
 def test_a_dimension_of_unknown_meaning_is_named():
