@@ -20,12 +20,12 @@ from jaxtrace.io.hdf5 import EXTENSIONS as HDF5_EXTENSIONS
 from jaxtrace.io.hdf5 import open_hdf5
 from jaxtrace.io.series import Slices
 from jaxtrace.io.store import (
-    COMPONENTS,
     FORMAT_VERSION,
     SUFFIX,
     TIMES,
     Frames,
     FrameStore,
+    join_components,
     open_store,
 )
 from jaxtrace.io.vtk_export import (
@@ -139,14 +139,11 @@ def _from_netcdf(path: Path) -> tuple[np.ndarray, Frames, Mapping[str, Any], Fra
     with _open_netcdf(path) as found:
         columns = {str(n): v.values for n, v in found.variables.items()}
         metadata = json.loads(found.attrs.get("metadata", "{}"))
-    arrays: Frames = {}
-    for name, choices in COMPONENTS.items():
-        for axes in choices:
-            if all(axis in columns for axis in axes):
-                parts = [columns.pop(axis).T for axis in axes]
-                arrays[name] = np.stack(parts, axis=-1)
-    alone = {n: v.T for n, v in columns.items() if v.ndim == 2 and n != "time"}
-    return columns[TIMES], arrays | alone, metadata, columns
+    arrays: Frames = {
+        name: np.stack([p.T for p in parts], -1) if len(parts) > 1 else parts[0].T
+        for name, parts in join_components(columns).items()
+    }
+    return columns[TIMES], arrays, metadata, columns
 
 
 def streaming_path(output: str | os.PathLike[str]) -> Path:

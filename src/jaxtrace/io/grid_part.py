@@ -15,7 +15,7 @@ from jaxtrace.fields.quads import (
     lattice_axes,
     unit_vectors,
 )
-from jaxtrace.fields.terrain import Terrain
+from jaxtrace.fields.terrain import Stretching, Terrain
 from jaxtrace.io.cf import (
     LENGTHS,
     SPEEDS,
@@ -177,10 +177,13 @@ class Part:
         order = [self.roles[role] for role in "yx"]
         if set(order) == set(depth.dims):
             depth = depth.transpose(*order)
+        self._follow_terrain(depth, stretching, f"transform {stretching.transform}")
+
+    def _follow_terrain(self, depth: Any, stretching: Stretching, words: str) -> None:
+        """Take levels that follow the terrain; where it is dry they are 0.1 m deep."""
         h = np.nan_to_num(np.asarray(depth.values, np.float64))
         self._terrain = Terrain(np.maximum(h, 0.1), stretching)
-        words = f"z up, depth = -z, levels of transform {stretching.transform}"
-        self._vertical = Vertical(words=words)
+        self._vertical = Vertical(words=f"z up, depth = -z, levels of {words}")
         self._said.append("z counts from the free surface, as z* does")
 
     def _place(self, dataset: Any) -> TensorGrid | CurvilinearGrid:

@@ -10,9 +10,8 @@ import numpy as np
 
 from jaxtrace.fields.curved_grid import CurvilinearGrid
 from jaxtrace.fields.quads import unit_vectors
-from jaxtrace.fields.terrain import Stretching, Terrain
+from jaxtrace.fields.terrain import Stretching
 from jaxtrace.io.cf import (
-    Vertical,
     axis_role,
     degrees,
     follows_terrain,
@@ -185,14 +184,10 @@ class MeshPart(Part):
                 "shares of the depth h everywhere, and "
                 f"{'there is no h' if depth is None else 'they differ'}: {remedy}"
             )
-        share = share[:, 0]
-        self._falls = bool(share[1] < share[0])
-        share = share[::-1] if self._falls else share
-        depths = np.maximum(np.asarray(depth.values, np.float64), 0.1)
+        self._falls = bool(share[1, 0] < share[0, 0])
+        share = share[:: -1 if self._falls else 1, 0]
         stretching = Stretching(share, share, np.zeros(()), 2)
-        self._terrain = Terrain(depths[:, None], stretching)
-        self._vertical = Vertical(words="z up, depth = -z, sigma levels")
-        self._said.append("z counts from the free surface, as z* does")
+        self._follow_terrain(depth.expand_dims("one", -1), stretching, "sigma")
 
     def _place(self, dataset: Any) -> Any:
         mesh = self._topology

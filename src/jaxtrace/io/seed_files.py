@@ -87,19 +87,18 @@ def _from_csv(path: Path) -> SeedTable:
 
 
 def _numbers(path: Path, name: str, texts: list[str | None]) -> np.ndarray:
-    values = np.full(len(texts), np.nan)
-    for index, text in enumerate(texts):
+    values = []
+    for line, text in enumerate(texts, 2):  # the first line is that of the names
         try:
-            values[index] = float(text or "")
+            values.append(float(text or ""))
         except ValueError:
-            values[index] = np.nan
-        if not math.isfinite(values[index]):
-            # The first line is that of the names.
+            values.append(math.nan)
+        if not math.isfinite(values[-1]):
             raise ValueError(
-                f"{path}, line {index + 2}: {name} is {text!r}: give a finite number, "
-                "or leave the line out"
+                f"{path}, line {line}: {name} is {text!r}: give a finite number, or "
+                "leave the line out"
             )
-    return values
+    return np.array(values)
 
 
 Ring = Float[np.ndarray, "corners 2"]

@@ -397,8 +397,9 @@ class LayeredPart(Part):
         self._rise_factor = read_rise(w, units, self._vertical, self.label)
         levels = w.coords[self._rise_roles["z"]]
         factor = read_vertical(levels, self._ocean, self.label).factor
-        z = np.sort(factor * np.asarray(levels.values, np.float64))
-        self._falls = bool(factor * (levels.values[-1] - levels.values[0]) < 0)
+        z = factor * np.asarray(levels.values, np.float64)
+        self._falls = bool(z[-1] < z[0])
+        z = np.sort(z)
         faces = join_faces(grid.z, z, self.label, (str(w.name), self.names[0]))
         self._first = 0 if np.isclose(faces[0], z[0]) else 1
         return dataclasses.replace(grid, z=faces, layered=True)

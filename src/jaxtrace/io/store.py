@@ -125,16 +125,7 @@ class FrameStore:
 
     def _parts(self) -> dict[str, list[Any]]:
         """Return the arrays on disk of each array of a frame, in the order of axes."""
-        if TIMES not in self._arrays:
-            return {}
-        by_name = dict(self._arrays)
-        parts: dict[str, list[Any]] = {}
-        for name, choices in COMPONENTS.items():
-            for axes in choices:
-                if all(axis in by_name for axis in axes):
-                    parts[name] = [by_name.pop(axis) for axis in axes]
-        alone = {n: [a] for n, a in by_name.items() if a.ndim > 1 and n != "time"}
-        return parts | alone
+        return join_components(self._arrays) if TIMES in self._arrays else {}
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -307,6 +298,17 @@ class FrameStore:
             overwrite=True,
             **content,
         )
+
+
+def join_components(columns: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return arrays by trajectory and obs: those of a vector together."""
+    by_name, parts = dict(columns), {}
+    for name, choices in COMPONENTS.items():
+        for axes in choices:
+            if all(axis in by_name for axis in axes):
+                parts[name] = [by_name.pop(axis) for axis in axes]
+    alone = {n: [a] for n, a in by_name.items() if a.ndim > 1 and n != "time"}
+    return parts | alone
 
 
 def _described(name: str, facts: Mapping[str, Any]) -> dict[str, Any]:
