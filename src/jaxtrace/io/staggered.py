@@ -386,8 +386,8 @@ class LayeredPart(Part):
 
     def _place(self, dataset: Any) -> CurvilinearGrid:
         grid, w = super()._place(dataset), self._rise
-        flat = not isinstance(grid, CurvilinearGrid) or self.radius is None
-        if flat or self._terrain is not None:
+        round_ = self.radius is not None and self._terrain is None
+        if not (isinstance(grid, CurvilinearGrid) and round_):
             raise ValueError(
                 f"{self.label}: B-grids are understood on a sphere, on levels that do "
                 "not follow the terrain; give "

@@ -10,7 +10,7 @@ leaves out what nobody uses.
 import abc
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, ClassVar
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -85,7 +85,10 @@ class Behavior(AbstractBehavior):
 class Age(AbstractBehavior):
     """Time since the release, in the state `age`."""
 
-    start: ClassVar[dict[str, Any]] = {"age": 0.0}
+    @property
+    def start(self) -> dict[str, Any]:
+        """Return zero."""
+        return {"age": 0.0}
 
     def __call__(self, state: State, here: State, t: Array, dt: Array, key: Array):
         """Add the length of the step."""
@@ -233,7 +236,10 @@ class Decay(AbstractBehavior):
 
     time: Any = eqx.field(converter=number)  # in which it falls to 1/e
 
-    start: ClassVar[dict[str, Any]] = {"mass": 1.0}
+    @property
+    def start(self) -> dict[str, Any]:
+        """Return all of it."""
+        return {"mass": 1.0}
 
     def __call__(self, state: State, here: State, t: Array, dt: Array, key: Array):
         """Return what is left."""

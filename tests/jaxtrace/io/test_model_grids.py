@@ -390,19 +390,12 @@ def test_a_c_grid_in_kilometers_is_flat_and_closed():
     edges, middle = np.linspace(0, 30, 13), np.linspace(1.25, 28.75, 12)
     stream = 4e3 * np.prod(np.sin(np.pi / 30 * np.stack(np.meshgrid(edges, edges))), 0)
     stream[3:6, 3:6] = 0  # an island of four cells
-    speed, length = {"units": "cm/s"}, {"units": "km"}
-    data = xarray.Dataset(
-        {
-            "U": (("Y", "Xp1"), -np.diff(stream, axis=0) / 25, speed),
-            "V": (("Yp1", "X"), np.diff(stream, axis=1) / 25, speed),
-        },
-        {
-            "Xp1": ("Xp1", edges, length),
-            "X": ("X", middle, length),
-            "Yp1": ("Yp1", edges, length),
-            "Y": ("Y", middle, length),
-        },
-    )
+    u, v = -np.diff(stream, axis=0) / 25, np.diff(stream, axis=1) / 25
+    named = {"U": (("Y", "Xp1"), u), "V": (("Yp1", "X"), v)}
+    axes = {"Xp1": edges, "X": middle, "Yp1": edges, "Y": middle}
+    data = xarray.Dataset(named, axes)
+    for name in data.variables:
+        data[name].attrs["units"] = "km" if name in axes else "cm/s"
     loaded = load_field(data)
     assert "land: 4 of 144 cells without any flow; particles there: beach" in (
         loaded.notes
