@@ -1,8 +1,31 @@
 """Grids and flows on the sphere that tests of several chapters share."""
 
+import functools
+
+import jax
+import jax.numpy as jnp
 import numpy as np
 
+from jaxtrace.fields import as_field
 from jaxtrace.fields.quads import unit_vectors
+from jaxtrace.tracking.simulation import simulate
+
+
+@functools.partial(jax.jit, static_argnums=(2, 3, 4))
+def _follow(field, seeds, times, substeps, integrator):
+    options = {"substeps": substeps, "integrator": integrator}
+    found = simulate(field, seeds, np.array(times), **options)
+    return found.positions, found.final.status
+
+
+def follow(field, seeds, times, substeps, integrator="rk2"):
+    """Return positions at times and what became of particles, by a single program.
+
+    A tracker has several more, for what it asks of seeds before.
+    """
+    seeds = jnp.asarray(seeds)
+    found = _follow(as_field(field), seeds, tuple(times), substeps, integrator)
+    return np.asarray(found[0]), np.asarray(found[1])
 
 
 def degrees_of(points):

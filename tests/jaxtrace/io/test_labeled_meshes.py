@@ -20,12 +20,11 @@ from jaxtrace.io.geometry import Cells
 from jaxtrace.io.mesh_part import directions
 from jaxtrace.plot.inputs import land_of
 from jaxtrace.sphere import great_circle
-from jaxtrace.tracking import create_tracker
-from jaxtrace.tracking.time_loop import simulate
 from jaxtrace.types import ParticleStatus
 from jaxtrace.workflow.case import load_case
 from jaxtrace.workflow.run import run_case
 from trace_cases import bare
+from trace_ocean import follow
 
 xarray = pytest.importorskip("xarray")
 
@@ -285,17 +284,15 @@ def test_degrees_are_a_sphere_and_velocities_linear_on_chords():
     assert "all of the rim" in notes
 
 
+@pytest.mark.slow
 def test_a_rotation_over_the_pole_comes_back():
     lon, lat, faces = globe(1600)
     field = jt.load_optimized_dataset(on_sphere(lon, lat, faces, *spin(lon, lat)))
     seeds = np.array([[0.0, 0.0], [179.0, 40.0], [-90.0, 10.0], [0.0, 89.9]])
     period = 2 * np.pi * RADIUS / 38.6
-    # A program of its own, without what a tracker asks before and writes after.
-    clock, options = np.linspace(0, period, 9), {"substeps": 36, "integrator": "rk2"}
-    follow = jax.jit(lambda field, seeds: simulate(field, seeds, clock, **options))
-    paths = follow(field.frozen, jnp.asarray(seeds, "float32"))
-    assert (paths.final.status == ParticleStatus.ACTIVE).all()
-    positions = np.asarray(paths.positions)
+    clock = np.linspace(0, period, 9)
+    positions, status = follow(field, seeds.astype("float32"), clock, 36)
+    assert (status == ParticleStatus.ACTIVE).all()
     # Chords lie below the sphere, by the square of the spacing: 0.3 % here. That is a
     # lag, and nobody leaves the circle about the axis.
     assert great_circle(positions[-1], seeds).max() < 0.003 * 38.6 * period
@@ -334,20 +331,20 @@ def test_the_rim_is_open_and_islands_are_not_unless_land_is_given(land):
     assert (across[0], across[-1]) == (0, 10)
     assert abs(drawn.mean() - 0.04) < 0.002  # 2 x 2 of 10 x 10 degrees
     seeds = np.stack([np.full(41, 1.0), np.linspace(55.1, 64.9, 41)], -1)
-    run = create_tracker("euler", field, None)
-    paths = run.track_particles(seeds, (0, 7e5), n_timesteps=8, dt=2500.0)
+    starts, times = np.pad(seeds, ((0, 0), (0, 1))), np.linspace(0, 7e5, 8)
+    paths, status = follow(field, starts.astype("float32"), times, 40, "euler")
     behind = np.abs(seeds[:, 1] - 60) < 0.8
     before = np.abs(seeds[:, 1] - 60) > 1.2
-    there = paths.positions[-1, :, 0]
+    there = paths[-1, :, 0]
     if land is None:
-        assert (paths.status[before] == ParticleStatus.ABSORBED).all()
-        assert (paths.status[behind] == ParticleStatus.BEACHED).all()
+        assert (status[before] == ParticleStatus.ABSORBED).all()
+        assert (status[behind] == ParticleStatus.BEACHED).all()
     else:
-        assert (paths.status == ParticleStatus.ACTIVE).all()
+        assert (status == ParticleStatus.ACTIVE).all()
         np.testing.assert_allclose(there[before], 10, atol=1e-4)
     np.testing.assert_allclose(there[behind], 4, atol=0.05)
-    way = paths.positions[2, before, 0] - 1.0  # along circles of latitude
-    exact = paths.times[2] / (METERS * np.cos(np.radians(seeds[before, 1])))
+    way = paths[2, before, 0] - 1.0  # along circles of latitude
+    exact = times[2] / (METERS * np.cos(np.radians(seeds[before, 1])))
     np.testing.assert_allclose(way, exact, rtol=2e-3)
 
 
@@ -400,6 +397,7 @@ def test_depth_levels_of_fesom_and_polygons():
     np.testing.assert_allclose(found, [1, 0.75, 0.5, 1], rtol=2e-4)
 
 
+@pytest.mark.slow
 def test_walks_on_a_ragged_mesh_end_where_a_search_does():
     rng = np.random.default_rng(3)
     lon, lat = rng.uniform(0, 10, 400), rng.uniform(50, 60, 400)
