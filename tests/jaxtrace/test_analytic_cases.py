@@ -246,7 +246,8 @@ def test_stommel_gyre(kind):
     np.testing.assert_allclose(other, found, rtol=1e-3)
     if kind == "C":
         own = bilinear(stream, axis, axis)(found[..., :2])
-        np.testing.assert_allclose(own, np.broadcast_to(own[0], own.shape), rtol=1e-5)
+        # Steps of half an hour that end beyond a face, where the flow has a kink.
+        np.testing.assert_allclose(own, np.broadcast_to(own[0], own.shape), rtol=3e-5)
 
 
 def test_periodic_channel():
