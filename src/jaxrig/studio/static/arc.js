@@ -55,7 +55,11 @@ function gallery(dataset, current) {
   const fetchThem = asked(async () => {
     const cards = waiting.splice(0, 60);
     const pictures = await call("arc", "thumbnails", { dataset, ids: cards.map((card) => card.dataset.task) });
-    for (const card of cards) drawPair($("canvas", card), pictures[card.dataset.task]);
+    for (const card of cards) {
+      const pair = pictures[card.dataset.task], size = $(".size", card);
+      drawPair($("canvas", card), pair);
+      if (size) size.textContent = shape(pair[0]).join("×");
+    }
     if (waiting.length) fetchThem();
   });
   const seen = new IntersectionObserver((entries) => {
@@ -70,7 +74,7 @@ function gallery(dataset, current) {
     box.replaceChildren(...tasks.map((task) => {
       const card = el("button", { type: "button", className: "thumb", "aria-label": `Task ${task.id}${task.solved ? ", solved" : ""}`, onclick: () => go(["arc", dataset, task.id]) },
         el("canvas", { "aria-hidden": "true" }),
-        el("span", {}, task.id, task.solved ? el("b", { className: "solved", text: "✓ solved" }) : el("span", { text: `${task.side}²` })));
+        el("span", {}, task.id, task.solved ? el("b", { className: "solved", text: "✓ solved" }) : el("span", { className: "size" })));
       card.dataset.task = task.id;
       if (task.id === current) card.setAttribute("aria-pressed", "true");
       seen.observe(card);
