@@ -119,7 +119,7 @@ def _usage_in_one_line() -> Generator[None, None, None]:
     except UsageError as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # the answer to no words
             raise
-        words = error.format_message()
+        words = error.format_message().replace("Value error, ", "")
         own = words.removeprefix("Invalid value: ")  # ours say what to do, typer's not
         if own == words and error.ctx is not None:
             own = f"{words} (see {error.ctx.command_path} --help)"
