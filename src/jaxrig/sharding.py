@@ -11,6 +11,7 @@ import re
 import warnings
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -112,7 +113,7 @@ def map_shares(
     return shared(arrays, batch)
 
 
-def constrain(tree: PyTree, mesh: Mesh | None, *axes: str | None) -> PyTree:
+def constrain(tree: Any, mesh: Mesh | None, *axes: str | None) -> Any:
     """Tell XLA how arrays inside a program lie: copied, or shared out along `axes`."""
     if mesh is None:
         return tree
@@ -190,7 +191,7 @@ def joined_hosts(words: str | None = None) -> Generator[None]:
         # A job script that was not started by srun is one process, whatever it asks of.
         step = "SLURM_STEP_NODELIST" in os.environ
         several = step and int(os.environ.get("SLURM_NTASKS", "1")) > 1
-        place = ()
+        start = start_hosts
     else:
         found = re.fullmatch(r"(.+:\d+),(\d+)/(\d+)", words)
         if found is None:
@@ -199,9 +200,10 @@ def joined_hosts(words: str | None = None) -> Generator[None]:
                 "10.0.0.1:1234,0/2 for the first of two processes"
             )
         address, number, count = found.groups()
-        several, place = True, (address, int(count), int(number))
+        several = True
+        start = partial(start_hosts, address, int(count), int(number))
     if several:
-        start_hosts(*place)
+        start()
     try:
         yield
         if several:

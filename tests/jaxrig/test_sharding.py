@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -47,7 +48,7 @@ def learners():
     """Updates of both learners, where they start, and what is shared out."""
     problem = corridor(4)
     ppo = PPOConfig(environments=8, steps=4, minibatches=2, learning_rate=0.05)
-    grpo = GRPOConfig(states=4, group_size=2, horizon=2, learning_rate=0.05)
+    grpo = GRPOConfig(states=4, group_size=2, learning_rate=0.05)
     start = jax.random.key(0), problem, uniform_policy(problem)
     shared = lambda state: (state.state, state.observation)
     return problem, {
@@ -59,10 +60,12 @@ def learners():
 @pytest.mark.parametrize("name", ["ppo", "grpo"])
 def test_learners_learn_on_four_devices_what_they_learn_on_one(name):
     problem, known = learners()
-    update, start, config, shared = known[name]
+    given: Any = known[name]
+    update, start, config, shared = given
 
     def trained(mesh):
-        run, state = compile_once(update), sharding.spread(start, mesh, shared)
+        run: Any = compile_once(update)
+        state = sharding.spread(start, mesh, shared)
         for _ in range(3):
             state, _ = run(state, sharding.spread(problem, mesh), config, mesh)
         return state
@@ -81,11 +84,10 @@ def test_learners_learn_on_four_devices_what_they_learn_on_one(name):
 
 
 def test_a_mesh_fits_what_is_shared_out():
-    assert sharding.choose_mesh(256, 1024).size == 8
+    assert sharding.choose_mesh(256, 1024) == sharding.make_mesh()
     with pytest.warns(UserWarning, match="12 and 30 items do not .* 8 devices: 6 are"):
-        assert sharding.choose_mesh(12, 30).size == 6
-    with pytest.warns(UserWarning, match="7 are used"):
-        assert sharding.choose_mesh(7).size == 7
+        six = sharding.choose_mesh(12, 30)
+    assert six == sharding.make_mesh(jax.devices()[:6])
     with pytest.warns(UserWarning, match="1 are used"):
         assert sharding.choose_mesh(11) is None
 

@@ -277,16 +277,16 @@ def grpo_update(
     With a mesh, states are shared out over its devices.
     """
     key = jax.random.fold_in(state.key, state.updates)
+
+    def sample(whole: Any, share: Any) -> tuple[Group, Step]:
+        environment, policy = whole
+        keys, starts = share
+        each = jax.vmap(sample_group, (0, None, None, 0, None))
+        return each(keys, environment, policy, starts, config)
+
     keys = batch_keys(named_key(key, "group"), config.states)
     starts = (state.state, state.observation)
-    group, ends = map_shares(
-        lambda whole, share: jax.vmap(sample_group, (0, None, None, 0, None))(
-            share[0], *whole, share[1], config
-        ),
-        mesh,
-        (environment, state.policy),
-        (keys, starts),
-    )
+    group, ends = map_shares(sample, mesh, (environment, state.policy), (keys, starts))
     reward = group.reward
     scaled = REWARD_SCALINGS[config.reward_scaling](reward)
     advantage = grpo_advantages(scaled, config.scale_rewards)
@@ -313,8 +313,8 @@ def grpo_update(
     policy, optimizer, key, done = constrain(
         (policy, optimizer, state.key, state.updates + 1), mesh
     )
-    following = constrain(following, mesh, AXIS)
-    after = GRPOState(policy, optimizer, *following, key, done)
+    start, seen = constrain(following, mesh, AXIS)
+    after = GRPOState(policy, optimizer, start, seen, key, done)
     return after, update
 
 

@@ -1,5 +1,5 @@
 // The flow room: a domain, seeds drawn on it, and particles that move through it.
-import { $, asked, axisUnit, bytes, call, callBytes, el, figure, frames, go, listen, onTheme, place, save, say, stay, still, stopJob, studio, upload } from "/static/shell.js";
+import { $, asked, axisUnit, bytes, call, callBytes, el, figure, frames, go, jobEnd, listen, onTheme, place, save, say, stay, still, stopJob, studio, upload } from "/static/shell.js";
 import { CIVIDIS, VIRIDIS, particles, ramp } from "/static/particles.js";
 
 const FLAT = [1, 0, 0, 0, 1, 0, 0, 0, 1];
@@ -468,12 +468,6 @@ export async function enter(room, parts, query) {
     if (job.about.color && !stage.layer) showScale();
     estimate();
   }
-  const jobEnd = (id) => new Promise((done) => {
-    const now = studio.jobs.get(id);
-    if (now && now.state !== "running") return done(now);
-    const stop = listen("job", (event) => { if (event.id === id && event.state !== "running") { stop(); done(event); } });
-    return stop;
-  });
   const format = el("select", { "aria-label": "Format of the trajectories" }, ["csv", "nc", "vtp", "npz"].map((kind) => el("option", { value: kind, text: `.${kind}` })));
   saving.append(el("button", { type: "button", text: "Case file", onclick: asked(() => save("trace", "case", { run: job.about.run })) }), el("button", { type: "button", text: "Trajectories", onclick: asked(() => save("trace", "trajectories", { run: job.about.run, format: format.value })) }), format);
 
