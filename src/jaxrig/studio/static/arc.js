@@ -376,8 +376,10 @@ async function play(room, sets, dataset, id, query) {
       ].map(([key, does]) => el("tr", {}, el("td", {}, el("kbd", { text: key })), el("td", { text: does }))))),
       el("p", { className: "small" }, "The steps are those of the environment that agents learn in: ", el("code", { text: `jaxrig arc play ${id} --dataset ${dataset} --test` })))));
   const redraw = () => {
+    // All beside each other where they stay readable; a narrow window scrolls.
+    const each = Math.max(100, Math.min(170, (demos.clientWidth / task.demonstrations.length - 64) / 2));
     demos.replaceChildren(...task.demonstrations.map((grids, at) => {
-      const size = Math.min(...grids.filter(Boolean).map((rows) => cellSize(rows, 170, 130, 20)));
+      const size = Math.min(...grids.filter(Boolean).map((rows) => cellSize(rows, each, 130, 20)));
       return el("figure", {}, el("div", { className: "pair", role: "img", "aria-label": `Demonstration ${at + 1}` }, drawGrid(el("canvas"), grids[0], size), "→", drawGrid(el("canvas"), grids[1], size)), el("small", { text: `${shape(grids[0]).join(" × ")} → ${shape(grids[1]).join(" × ")}` }));
     }));
     const rows = task.tests[facts.pair];
