@@ -359,7 +359,7 @@ def test_the_page_of_the_whole_demo(page, tmp_path, album):
         for theme in THEMES:
             check_looks(page, report, width, theme, album)
     players = number_players(page)
-    assert players == 4
+    assert players == 5
     for number in range(1, players + 1):
         before = page.evaluate(counter(number))
         page.click(control(number, "toggle"))
