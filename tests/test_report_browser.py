@@ -60,7 +60,9 @@ UNREACHABLE = """[...document.body.querySelectorAll("*")].filter((e) =>
 
 # Words, with the contrast between their color and what is painted behind them.
 CONTRASTS = """(() => {
-  const numbers = (color) => color.match(/[\\d.]+/g).map(Number);
+  // Mixed colors are color(srgb 1 1 1 / 0.8), others rgba(255, 255, 255, 0.8).
+  const numbers = (color) => color.match(/[\\d.]+/g).map(
+    (word, at) => Number(word) * (color.startsWith("color(") && at < 3 ? 255 : 1));
   const light = (color) => {
     const [r, g, b] = numbers(color).map((v) => v / 255)
       .map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));

@@ -57,7 +57,7 @@ def learners():
     }
 
 
-@pytest.mark.parametrize("name", ["ppo", "grpo"])
+@pytest.mark.parametrize("name", ["ppo", pytest.param("grpo", marks=pytest.mark.slow)])
 def test_learners_learn_on_four_devices_what_they_learn_on_one(name):
     problem, known = learners()
     given: Any = known[name]
