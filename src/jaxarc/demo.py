@@ -66,7 +66,7 @@ def arc_section(meter: Meter) -> Section:
         *episode_parts(tasks, results),
         Fold("Training an agent", *training_parts(meter)),
         Fold("Random agents", *agent_parts(results)),
-        Fold("Rates, claimed and measured", *claim_parts(tasks, results)),
+        Fold("Rates, claimed and measured", *claim_parts(results)),
         id="arc",
     )
 
@@ -193,7 +193,7 @@ def episode_parts(tasks: TaskParser, results: Sequence[RolloutResult]) -> list[P
     ]
 
 
-def claim_parts(tasks: TaskParser, results: Sequence[RolloutResult]) -> list[Part]:
+def claim_parts(results: Sequence[RolloutResult]) -> list[Part]:
     """Compare documented figures with those measured in this run."""
     call = python_steps()[0]
     milliseconds = 1e3 * call.timing.median / call.items
