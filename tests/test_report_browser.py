@@ -362,6 +362,8 @@ def test_the_page_of_the_whole_demo(page, tmp_path, album):
             check_looks(page, report, width, theme, album)
     players = number_players(page)
     assert players == 5
+    folded = "document.querySelectorAll('details')"  # whose players are not in view
+    page.evaluate(f"{folded}.forEach((each) => {{ each.open = true; }})")
     for number in range(1, players + 1):
         before = page.evaluate(counter(number))
         page.click(control(number, "toggle"))
