@@ -360,6 +360,8 @@ def test_the_page_of_the_whole_demo(page, tmp_path, album):
     for width in (PHONE, DESKTOP):
         for theme in THEMES:
             check_looks(page, report, width, theme, album)
+    page.show(DESKTOP, prefers_reduced_motion="reduce")  # or they start by themselves
+    page.load(report)
     players = number_players(page)
     assert players == 5
     folded = "document.querySelectorAll('details')"  # whose players are not in view
