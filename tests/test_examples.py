@@ -2,8 +2,10 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -44,6 +46,17 @@ def test_example_runs(path, tmp_path):
     assert out.strip(), "an example shows something"
 
 
+def lines_of(folder):
+    text = (folder / "metrics.jsonl").read_text()
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def finish(*processes):
+    for process in processes:
+        _, error = process.communicate(timeout=TIMEOUT)
+        assert process.returncode == 0, error
+
+
 @pytest.mark.slow
 def test_two_tasks_of_slurm_learn_what_two_devices_do(tmp_path):
     """JAX reads Slurm's variables; the page on clusters has the batch script."""
@@ -63,12 +76,29 @@ def test_two_tasks_of_slurm_learn_what_two_devices_do(tmp_path):
         )
         for number in range(2)
     ]
-    for process in (alone, *tasks):
-        _, error = process.communicate(timeout=TIMEOUT)
-        assert process.returncode == 0, error
-    one, two = (
-        [json.loads(line) for line in path.read_text().splitlines()]
-        for path in (tmp_path / run / "metrics.jsonl" for run in ("one", "two"))
-    )
+    finish(alone, *tasks)
+    one, two = lines_of(tmp_path / "one"), lines_of(tmp_path / "two")
     assert len(one) == 5
+    assert one == two
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words",
+    [
+        "arc train AGI1-train --max-side 3 --envs 4 --steps 4 --updates 2",
+        "causal train surrogate --dim 8 --layers 1 --batch 2 --steps 2 --variables 3",
+    ],
+    ids=["arc", "causal"],
+)
+def test_training_commands_on_two_hosts_learn_what_two_devices_do(tmp_path, words):
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{held.getsockname()[1]}"
+    run = partial(start, "-m", tmp_path, "jaxrig", *words.split(), "--out")
+    finish(run("one", JAX_NUM_CPU_DEVICES="2"))
+    hosts = [("--hosts", f"{address},{number}/2") for number in range(2)]
+    finish(*(run("two", *each, JAX_NUM_CPU_DEVICES="1") for each in hosts))
+    one, two = lines_of(tmp_path / "one"), lines_of(tmp_path / "two")
+    assert one
     assert one == two

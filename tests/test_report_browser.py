@@ -60,7 +60,9 @@ UNREACHABLE = """[...document.body.querySelectorAll("*")].filter((e) =>
 
 # Words, with the contrast between their color and what is painted behind them.
 CONTRASTS = """(() => {
-  const numbers = (color) => color.match(/[\\d.]+/g).map(Number);
+  // Mixed colors are color(srgb 1 1 1 / 0.8), others rgba(255, 255, 255, 0.8).
+  const numbers = (color) => color.match(/[\\d.]+/g).map(
+    (word, at) => Number(word) * (color.startsWith("color(") && at < 3 ? 255 : 1));
   const light = (color) => {
     const [r, g, b] = numbers(color).map((v) => v / 255)
       .map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
@@ -358,8 +360,12 @@ def test_the_page_of_the_whole_demo(page, tmp_path, album):
     for width in (PHONE, DESKTOP):
         for theme in THEMES:
             check_looks(page, report, width, theme, album)
+    page.show(DESKTOP, prefers_reduced_motion="reduce")  # or they start by themselves
+    page.load(report)
     players = number_players(page)
     assert players == 5
+    folded = "document.querySelectorAll('details')"  # whose players are not in view
+    page.evaluate(f"{folded}.forEach((each) => {{ each.open = true; }})")
     for number in range(1, players + 1):
         before = page.evaluate(counter(number))
         page.click(control(number, "toggle"))

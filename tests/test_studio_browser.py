@@ -75,8 +75,9 @@ def gyre_file():
     rows = [f"{a:.6f} {b:.6f} 0" for a, b in zip(u.flat, v.flat, strict=True)]
     head = "# vtk DataFile Version 3.0\na gyre\nASCII\nDATASET STRUCTURED_POINTS\n"
     grid = "DIMENSIONS 17 17 1\nORIGIN 0 0 0\nSPACING 0.0625 0.0625 1\n"
+    heat = ["SCALARS heat float", "LOOKUP_TABLE default", *(f"{a:.6f}" for a in x.flat)]
     return "\n".join(
-        [head + grid + "POINT_DATA 289", "VECTORS velocity float", *rows, ""]
+        [head + grid + "POINT_DATA 289", "VECTORS velocity float", *rows, *heat, ""]
     )
 
 
@@ -116,12 +117,16 @@ def test_particles_are_tracked_from_a_dropped_file(page, studio, folder):
         "(s => { s.value = 1000; s.dispatchEvent(new Event('change')); })"
         "(document.querySelector('aside .card select'))"
     )
+    page.evaluate("document.querySelector('#color').value = 'heat'")
     page.click("#run")
     page.until("document.querySelector('#flow-status').textContent.startsWith('done')")
+    page.until("document.querySelector('.legend').textContent.startsWith('heat')")
     page.until("document.querySelector('.corner').textContent.startsWith('1\u2009000')")
     picture(page, "flow-desktop")
     assert heard(page) == []
     assert (folder / "runs/my_gyre-1/trajectory.zarr").is_dir()
+    case = (folder / "runs/my_gyre-1/case_as_run.toml").read_text()
+    assert 'variables = ["heat"]' in case
     lines = (folder / "runs/my_gyre-1/seeds.csv").read_text().split()
     seeds = np.array([line.split(",") for line in lines[1:]], float)
     assert np.abs(seeds[:, :2] - 0.5).max() < 0.2  # near the middle, where it was drawn

@@ -1,14 +1,13 @@
 """PPO over all devices of all processes: the same program on a laptop and under Slurm.
 
-Environments are split over the devices, the network is copied to each of them; XLA adds
-the exchange of gradients. `docs/howto/cluster.md` has the batch script.
+Environments are shared out over the devices, the network is copied to each of them; XLA
+adds the exchange of gradients. `docs/howto/cluster.md` has the batch script.
 """
 
 import argparse
 import os
 from pathlib import Path
 
-import equinox as eqx
 import jax
 
 from jaxrig import (
@@ -17,14 +16,13 @@ from jaxrig import (
     is_main,
     make_mesh,
     make_meter,
-    replicate,
-    shard_batch,
     start_hosts,
     stop_hosts,
     wait_for_all,
 )
 from jaxrig.learn import JsonLines, PPOConfig, ppo_init, ppo_update, train
 from jaxrig.learn.tabular import corridor, uniform_policy
+from jaxrig.sharding import spread
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--out", type=Path, default=Path("out/cluster"))
@@ -40,17 +38,12 @@ mesh = make_mesh()  # every device of every process
 config = PPOConfig(environments=16 * mesh.size, steps=32, learning_rate=0.03)
 problem = corridor(8, lure=0.3, slip=0.1)
 start = ppo_init(jax.random.key(0), problem, uniform_policy(problem), config)
-# Everything is copied to every device, but for the environments, which are divided.
-start = eqx.tree_at(
-    lambda state: state.runner,
-    replicate(start, mesh),
-    shard_batch(start.runner, mesh),
-)
-problem = replicate(problem, mesh)
+start = spread(start, mesh, lambda state: state.runner)
+problem = spread(problem, mesh)
 
 update = compile_once(ppo_update)
 state, history = train(
-    lambda state: update(state, problem, config),
+    lambda state: update(state, problem, config, mesh),
     start,
     options.updates,
     # Every process takes part in a checkpoint; one writes it, metrics and progress.

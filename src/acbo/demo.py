@@ -1,11 +1,8 @@
 """The causal part of the demo: a problem optimized live, regret, and rates."""
 
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from acbo.baselines import ExactThompson, Random
@@ -17,7 +14,6 @@ from acbo.pictures.graph import draw_graph
 from acbo.policy.advisor import Policy, PolicyProposer, load_policy
 from acbo.problems import Problem, get
 from acbo.runs import run_problem, true_edges
-from acbo.surrogate.losses import kl_divergence_loss_jax
 from jaxrig.progress import Meter
 from jaxrig.report import (
     Beside,
@@ -32,12 +28,10 @@ from jaxrig.report import (
     Text,
 )
 from jaxrig.report.text import format_number
-from jaxrig.timing import compare
 
 PROBLEM, ROWS, STEPS, SEED = "butterfly_5var", 20, 10, 1
 MODELS, SIZE, FAMILY, INTERVENTIONS = 48, 5, "er1", 5
 GRAPHS = 8  # batches of different names and sizes, for one compiled step
-SETS = 16  # of a posterior whose loss is measured
 
 
 def causal_section(meter: Meter) -> Section:
@@ -196,7 +190,6 @@ def rate_parts() -> list[Part]:
     steps = document_steps()
     (step,) = step_benchmark(repeats=5, steps=steps)  # of 20 steps each
     counted = count_compilations(GRAPHS, steps=steps)
-    loss = compare(_losses(), repeats=20)
     rows = [
         (
             "first training step, including compilation",
@@ -213,11 +206,6 @@ def rate_parts() -> list[Part]:
             "not stated",
             str(counted["compilations"]),
         ),
-        (
-            "loss and gradient only, compiled vs. not compiled",
-            "250 times, for the whole step",
-            f"{loss['eager'].median / loss['compiled'].median:.0f} times faster",
-        ),
     ]
     return [
         Text(
@@ -229,17 +217,3 @@ def rate_parts() -> list[Part]:
         ),
         Table(("what", "documented", "in this run"), rows),
     ]
-
-
-def _losses() -> dict[str, Any]:
-    """Return the guide's loss and its gradient, compiled and operation by operation."""
-    random = np.random.default_rng(0)
-    logits = jnp.asarray(random.normal(size=SETS), jnp.float32)
-    chances = jnp.asarray(random.dirichlet(np.ones(SETS)), jnp.float32)
-    sets: Sequence[Any] = [frozenset()] * SETS
-    plain = jax.value_and_grad(lambda x, p: kl_divergence_loss_jax(x, p, sets))
-    fast = jax.jit(plain)
-    return {
-        "compiled": lambda: fast(logits, chances),
-        "eager": lambda: plain(logits, chances),
-    }

@@ -25,6 +25,7 @@ from acbo.named.samples import (
 )
 from acbo.named.tables import TARGETS_COLUMN, read_frame
 from acbo.pictures.graph import lay_out
+from acbo.policy.advisor import load_policy
 from acbo.policy.problem import parse_edges
 from acbo.policy.suggest import Suggestion, suggest
 from acbo.problems import library
@@ -36,6 +37,7 @@ from jaxrig.studio.rooms import Desk, Download, Room, required
 CAMPAIGNS = "campaigns"
 SUFFIXES = (".csv", ".tsv", ".txt")
 MOST_ROWS, MOST_COLUMNS = 20_000, 60
+MOST_CURVES = 6
 EXAMPLE_ROWS = 25
 EXAMPLES = {
     "epidemic_static": "An epidemic: lower its cost",
@@ -193,6 +195,22 @@ def _graph(found: Suggestion) -> dict[str, Any]:
     }
 
 
+def _curves(found: Suggestion) -> list[dict[str, Any]]:
+    """Return what to expect of each variable over its range, the likeliest causes
+    first, with the outcomes of rows in which it was set.
+    """
+    seen = found.seen
+    curves = load_policy().effect_curves(seen, found.edge_probs)
+    ranked = sorted(found.candidates, key=lambda each: -each.ancestor_probability)
+    drawn = []
+    for name in [each.variable for each in ranked][:MOST_CURVES]:
+        made = seen.intervened[:, seen.names.index(name)]
+        tried = seen.values[made][:, [seen.names.index(name), seen.column]]
+        parts = {key: part.tolist() for key, part in curves[name]._asdict().items()}
+        drawn.append({"name": name, **parts, "tried": tried.tolist()})
+    return drawn
+
+
 def preview(desk: Desk, request: Mapping[str, Any]) -> dict[str, Any]:
     """Return the graph of an example before anyone has started a campaign."""
     with desk.lock:
@@ -224,6 +242,7 @@ def state(desk: Desk, request: Mapping[str, Any]) -> dict[str, Any]:
         "notes": list(found.notes),
         "labels": {name: list(both) for name, both in found.labels.items()},
         "candidates": [asdict(each) for each in found.candidates],
+        "curves": _curves(found),
         "trial": asdict(trials[0]) if trials else None,
         "beliefs": [{"rows": a.rows, "causes": a.cause_probs} for a in asked],
         "outcomes": [float(v) for v in seen.values[:, seen.names.index(seen.target)]],

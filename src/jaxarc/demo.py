@@ -7,9 +7,7 @@ import jax
 import numpy as np
 
 from jaxarc.benchmarks import python_steps
-from jaxarc.config import JaxArcConfig
 from jaxarc.draw import draw_task, episode_section
-from jaxarc.envs.functional import arc_reset
 from jaxarc.learning.evaluation import evaluate
 from jaxarc.learning.training import AgentConfig, make_agent, train_agent
 from jaxarc.ops.operations import ARCLEOperationType as Op
@@ -20,7 +18,6 @@ from jaxarc.tasks import open_dataset
 from jaxarc.tasks.parsers import TaskParser
 from jaxrig import report
 from jaxrig.learn import PPOConfig
-from jaxrig.memory import tree_bytes
 from jaxrig.progress import Meter
 from jaxrig.report import Figure, Fold, Part, Section, Text
 
@@ -69,7 +66,7 @@ def arc_section(meter: Meter) -> Section:
         *episode_parts(tasks, results),
         Fold("Training an agent", *training_parts(meter)),
         Fold("Random agents", *agent_parts(results)),
-        Fold("Rates, claimed and measured", *claim_parts(tasks, results)),
+        Fold("Rates, claimed and measured", *claim_parts(results)),
         id="arc",
     )
 
@@ -196,7 +193,7 @@ def episode_parts(tasks: TaskParser, results: Sequence[RolloutResult]) -> list[P
     ]
 
 
-def claim_parts(tasks: TaskParser, results: Sequence[RolloutResult]) -> list[Part]:
+def claim_parts(results: Sequence[RolloutResult]) -> list[Part]:
     """Compare documented figures with those measured in this run."""
     call = python_steps()[0]
     milliseconds = 1e3 * call.timing.median / call.items
@@ -206,19 +203,4 @@ def claim_parts(tasks: TaskParser, results: Sequence[RolloutResult]) -> list[Par
         ("one arc_step from Python, milliseconds", "0.1 to 1", f"{milliseconds:.2f}"),
         ("environments at once", "1,000+", f"{ENVIRONMENTS:,}"),
     ]
-    promised = {"point": "0.024 MB", "bbox": "0.032 MB", "mask": "3.45 MiB"}
-    for form, megabytes in promised.items():
-        size = history_bytes(tasks, form)
-        found = f"{size / 1e6:.3f} MB, {size / 2**20:.3f} MiB"
-        rows.append((f"history of 1,000 {form} actions", megabytes, found))
     return [report.Table(("what", "documented", "in this run"), rows)]
-
-
-def history_bytes(tasks: TaskParser, form: str) -> int:
-    """Return the bytes of the history in a state that keeps 1,000 actions."""
-    config = JaxArcConfig().with_settings(
-        max_episode_steps=1000, selection_format=form, max_history_length=1000
-    )
-    task = tasks.get_task_by_id(ENCLOSED)
-    history = lambda key: arc_reset(key, config, task)[0].action_history
-    return tree_bytes(jax.eval_shape(history, jax.random.key(0)))

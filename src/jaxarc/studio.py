@@ -18,6 +18,7 @@ import numpy as np
 from jaxarc.bits import PADDING
 from jaxarc.draw.cells import read_cells
 from jaxarc.learning.planner import plan
+from jaxarc.learning.solver import load_solver, predict
 from jaxarc.ops.operations import ARCLEOperationType as Op
 from jaxarc.ops.operations import get_operation_name
 from jaxarc.recording import (
@@ -31,11 +32,13 @@ from jaxarc.recording import (
 from jaxarc.state import ArcEnvState
 from jaxarc.tasks.parsers import TaskParser, open_dataset
 from jaxarc.tasks.sources import DATASETS, dataset_kind
+from jaxrig.studio.jobs import Job
 from jaxrig.studio.rooms import Desk, Download, Room, required
 
 GAMES = "games"
 MOST_THUMBNAILS = 100
 TESTING = 1  # the mode of an episode on test pairs
+ATTEMPTS = 2  # as in the rules of ARC
 _GAME_NAME = re.compile(r"[A-Za-z0-9]+-[\w.-]{1,60}-t(\d{1,2})-\d{1,4}")
 
 
@@ -337,6 +340,21 @@ def steps_left(desk: Desk, request: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
+def guess(desk: Desk, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Ask the included solver, which does not see the answer; returns the job."""
+    with desk.lock:
+        game = _game(desk, request)
+
+    def work(job: Job) -> None:
+        job.show("compiling and asking the solver")
+        solver = load_solver(None, "Mini" if game.dataset == "Mini" else "AGI1")
+        found = predict(solver, game.player.task)[game.player.pair][:ATTEMPTS]
+        shown = [{"grid": _rows(g), "confidence": share} for g, share in found]
+        job.describe({"answers": shown})
+
+    return desk.start(f"answers to {game.player.task_id}", work)
+
+
 def export(desk: Desk, request: Mapping[str, Any]) -> Download:
     """Return games as a trajectory: observations, actions and rewards of each step.
 
@@ -382,7 +400,7 @@ ROOM = Room(
         function.__name__: function
         for function in (
             *(datasets, tasks, thumbnails, task, warm, open_game, step, undo, redo),
-            *(games, answer, steps_left, export),
+            *(games, answer, steps_left, guess, export),
         )
     }
 )

@@ -73,6 +73,11 @@ app = typer.Typer(
 )
 
 
+REFUSED = 2  # what was given is wrong: the words, a file, or a value in it
+# What refuses input; any other error is a failure of the work.
+REFUSALS = (ValueError, FileNotFoundError, FileExistsError, IsADirectoryError)
+
+
 class Progress(enum.StrEnum):
     """How to show progress."""
 
@@ -301,4 +306,10 @@ def main() -> None:
         command.add_command(
             LazyCommand(entry.name, package_summary(entry.module), load)
         )
-    command()
+    try:
+        command()
+    except REFUSALS as error:
+        if sys.excepthook is not _show_error:  # --debug
+            raise
+        complain(f"error: {error}")
+        sys.exit(REFUSED)

@@ -28,11 +28,20 @@ OutOption = Annotated[
 ListOption = Annotated[
     bool, typer.Option("--list", help="List the benchmarks and exit.")
 ]
+HostsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--hosts",
+        metavar="ADDRESS:PORT,NUMBER/COUNT",
+        help="Join other processes: the address of the first, and which of how many "
+        "this is, e.g. 10.0.0.1:1234,0/2. Under Slurm they find each other.",
+    ),
+]
 
 
-def make_console() -> Console:
+def make_console(shows: bool = True) -> Console:
     """Return the console to show things on, wide where the output is not a terminal."""
-    return Console(width=None if sys.stdout.isatty() else WIDE)
+    return Console(width=None if sys.stdout.isatty() else WIDE, quiet=not shows)
 
 
 def say(console: Console, line: str) -> None:
@@ -110,7 +119,7 @@ def _usage_in_one_line() -> Generator[None, None, None]:
     except UsageError as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # the answer to no words
             raise
-        words = error.format_message()
+        words = error.format_message().replace("Value error, ", "")
         own = words.removeprefix("Invalid value: ")  # ours say what to do, typer's not
         if own == words and error.ctx is not None:
             own = f"{words} (see {error.ctx.command_path} --help)"

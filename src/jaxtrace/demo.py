@@ -11,14 +11,13 @@ from scipy.spatial import Delaunay
 from jaxrig import report
 from jaxrig.progress import Meter
 from jaxrig.timing import time_call
-from jaxtrace.analysis.density import KDEEstimator
 from jaxtrace.analysis.flow_maps import ftle
 from jaxtrace.benchmarks import gyre_slices
 from jaxtrace.fields.analytic import DoubleGyre
 from jaxtrace.fields.base import AbstractField
 from jaxtrace.fields.grid import make_grid_field
 from jaxtrace.fields.mesh import make_mesh_field
-from jaxtrace.plot.canvas import MAP_COLORS, color_map, particle_canvas
+from jaxtrace.plot.canvas import particle_canvas
 from jaxtrace.tracking.boundary import (
     continuous_inlet_boundary_factory,
     reflective_boundary,
@@ -31,11 +30,9 @@ GYRE_BOX = ((0.0, 0.0), (2.0, 1.0))
 GYRE_SPAN, GYRE_FRAMES, GYRE_PARTICLES = (0.0, 15.0), 301, 7_500
 GYRE_NODES, GYRE_SLICES = (129, 65), 61
 FTLE_NODES = (200, 100)
-DENSITY_FRAMES = 16
 SHOWN = (1, 99.5)  # percentiles at which the colors of a map end
 # All particles at some of the frames: between these the page interpolates.
 GYRE_SHOWN, CHANNEL_SHOWN = 61, 81  # frames on a canvas
-PIXELS = 3  # of a node of a map, each way
 CHANNEL_BOX = np.array([[-2.0, -1.0, 0.0], [4.0, 1.0, 0.0]])
 CYLINDER = 0.4  # radius, about the origin
 CHANNEL_SPAN, CHANNEL_FRAMES = (0.0, 12.0), 241
@@ -66,7 +63,7 @@ def trace_section(meter: Meter) -> report.Section:
     return report.Section(
         "Particle tracking",
         channel_row(channel),
-        report.Fold("The particles above: mixing on a grid", *gyre_parts(gyre)),
+        report.Fold("The particles above: mixing on a grid", gyre_words(gyre)),
         report.Fold("Rates, claimed and measured", *rate_parts([gyre, channel])),
         id="trace",
         hero=gyre_canvas(gyre),
@@ -180,54 +177,15 @@ def gyre_canvas(run: Run) -> report.Points:
     )
 
 
-def gyre_parts(run: Run) -> list[report.Part]:
-    """Say what the particles show, and where those of one side go."""
-    return [
-        report.Text(
-            f"{run.trajectory.N:,} particles in the double gyre, two vortices that "
-            f"oscillate from side to side, tracked through {GYRE_SLICES} slices on a "
-            f"grid of {GYRE_NODES[0]} x {GYRE_NODES[1]} nodes. The color is where a "
-            "particle began, the shade the finite-time Lyapunov exponent: particles on "
-            "opposite sides of a dark ridge separate."
-        ),
-        *density_parts(run.trajectory),
-    ]
-
-
-def density_parts(trajectory: Trajectory) -> list[report.Part]:
-    """Show the density over time of particles that began in the left third."""
-    began = trajectory.positions[0, :, 0] < 2 / 3
-    frames = np.linspace(0, trajectory.T - 1, DENSITY_FRAMES).round().astype(int)
-    densities = []
-    for frame in frames:
-        estimate = KDEEstimator(
-            trajectory.positions[frame, began, :2],
-            bandwidth=0.04,
-            normalize="relative",
-            resolution=FTLE_NODES,
-            bounds=np.transpose(GYRE_BOX),
-        )
-        densities.append(estimate.evaluate_2d()[2].T)
-    high = max(float(density.max()) for density in densities)
-    return [
-        report.Text(
-            f"Density of the {int(began.sum()):,} particles that started in the left "
-            "third, as the flow stretches and folds them."
-        ),
-        report.Player(
-            [color_map(density, high, PIXELS) for density in densities],
-            [
-                f"t = {trajectory.times[frame]:g}, highest {density.max():.1f}"
-                for frame, density in zip(frames, densities, strict=True)
-            ],
-            frames_per_second=4,
-            first=-1,
-            alt="Density of the particles from the left third",
-        ),
-        report.ColorBar(
-            report.Axis("density, 1 where evenly mixed", 0, high), MAP_COLORS
-        ),
-    ]
+def gyre_words(run: Run) -> report.Text:
+    """Say what the particles show."""
+    return report.Text(
+        f"{run.trajectory.N:,} particles in the double gyre, two vortices that "
+        f"oscillate from side to side, tracked through {GYRE_SLICES} slices on a "
+        f"grid of {GYRE_NODES[0]} x {GYRE_NODES[1]} nodes. The color is where a "
+        "particle began, the shade the finite-time Lyapunov exponent: particles on "
+        "opposite sides of a dark ridge separate."
+    )
 
 
 def channel_row(run: Run) -> report.Part:

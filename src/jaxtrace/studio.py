@@ -43,7 +43,7 @@ from jaxtrace.workflow.case import write_case as write_case_file
 from jaxtrace.workflow.densities import estimate
 from jaxtrace.workflow.prepare import find_domain, make_field, make_plan, make_tracker
 from jaxtrace.workflow.results import compute_ftle
-from jaxtrace.workflow.run import store_path, stored_case
+from jaxtrace.workflow.run import store_path, stored_case, track_plan
 
 EXPORTS = ("csv", "nc", "vtp", "npz")
 MOST_PARTICLES, MOST_FRAMES = 200_000, 2_000
@@ -93,7 +93,11 @@ def _drawn_case(desk: Desk, request: Mapping[str, Any], folder: Path) -> Case:
     diffusivity = request.get("diffusivity") or None
     return replace(
         case,
-        particles=tables.Particles(file=str(folder / "seeds.csv")),
+        particles=tables.Particles(
+            file=str(folder / "seeds.csv"),
+            release=case.particles.release,
+            max_age=case.particles.max_age,
+        ),
         time=tables.Time(frames, step, time_span=tuple(span)),
         tracking=replace(
             case.tracking, integrator=required(request, "integrator", str)
@@ -101,9 +105,14 @@ def _drawn_case(desk: Desk, request: Mapping[str, Any], folder: Path) -> Case:
         motion=replace(
             case.motion, diffusivity=None if diffusivity is None else (diffusivity,) * 3
         ),
-        sample=tables.Sample(),
+        sample=replace(case.sample, variables=_color(request)),
         output=tables.Output(str(folder), formats=(), reports=False, page=False),
     )
+
+
+def _color(request: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the variable to record and color by, if any."""
+    return (required(request, "color", str),) if request.get("color") else ()
 
 
 def run(desk: Desk, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -117,7 +126,8 @@ def run(desk: Desk, request: Mapping[str, Any]) -> dict[str, Any]:
     case = _drawn_case(desk, request, folder)
     field, _ = make_field(case)
     domain = find_domain(case, as_field(field))
-    streamed = 2 * len(shown_axes(domain)) * count * required(request, "frames", int)
+    numbers = len(shown_axes(domain)) + len(_color(request))
+    streamed = 2 * numbers * count * required(request, "frames", int)
     if streamed > MOST_STREAMED:
         raise ValueError(
             f"{count:,} particles and {request['frames']:,} frames are "
@@ -170,17 +180,27 @@ def _track(job: Job, case: Case, name: str, again: bool) -> str:
         times = np.linspace(begin, end, plan.n_timesteps)
         job.describe(
             domain_facts(domain, field)
-            | {"run": name, "count": len(plan.seeds), "notes": list(plan.notes)}
+            | {"run": name, "count": plan.particles, "notes": list(plan.notes)}
             | {"times": [float(t) for t in times], "margin": MARGIN}
+            | {"color": next(iter(plan.sample), None)}
         )
         store, wraps = store_path(case), plan.boundary.period
 
         def send() -> None:
-            if store.exists():
-                with open_store(store, "r") as frames:
-                    _, arrays = frames.read(len(job.frames))
-                if "positions" in arrays:
-                    job.add(quantize(arrays["positions"], domain, wraps))
+            if not store.exists():
+                return
+            with open_store(store, "r") as frames:
+                _, arrays = frames.read(len(job.frames))
+            if "positions" not in arrays:
+                return
+            found = quantize(arrays["positions"], domain, wraps)
+            if name := job.about["color"]:
+                # By what the first frames hold: the end of a long run is not known yet.
+                ends = job.about.get("ends") or _ends(arrays[name])
+                job.describe({"ends": ends})
+                levels = _levels(arrays[name], *ends)
+                found = [a + b for a, b in zip(found, levels, strict=True)]
+            job.add(found)
 
         def progress(done: int, total: int) -> None:
             send()
@@ -189,14 +209,7 @@ def _track(job: Job, case: Case, name: str, again: bool) -> str:
         if again:
             send()
         job.show("compiling")
-        make_tracker(case, plan, progress).track_particles(
-            plan.seeds,
-            plan.time_span,
-            plan.n_timesteps,
-            case.time.dt,
-            output=store,
-            resume=again and store.exists(),
-        )
+        track_plan(case, plan, progress, store, again and store.exists())
         send()
     return name
 
@@ -216,6 +229,22 @@ def quantize(positions: np.ndarray, domain: Box, period: Sequence[Any]) -> list[
     there = np.all((levels >= 0) & (levels <= LEVELS), axis=-1, keepdims=True)
     whole = np.where(there, np.nan_to_num(levels), HIDDEN).astype("<u2")
     return [np.ascontiguousarray(frame).tobytes() for frame in whole]
+
+
+def _ends(values: np.ndarray) -> list[float]:
+    known = values[np.isfinite(values)]
+    return [float(known.min()), float(known.max())] if known.size else [0.0, 1.0]
+
+
+def _levels(values: np.ndarray, low: float, high: float) -> list[bytes]:
+    """Return values of each frame as 16 bits between two ends; what is not known is
+    hidden.
+    """
+    shares = (values - low) / ((high - low) or 1.0)
+    whole = np.where(
+        np.isfinite(shares), np.clip(np.nan_to_num(shares), 0, 1) * LEVELS, HIDDEN
+    )
+    return [frame.tobytes() for frame in np.round(whole).astype("<u2")]
 
 
 def case(desk: Desk, request: Mapping[str, Any]) -> Download:

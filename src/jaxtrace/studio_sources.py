@@ -21,6 +21,7 @@ from jaxtrace.bounds import AXES, Box
 from jaxtrace.fields.analytic import as_field
 from jaxtrace.fields.base import AbstractField
 from jaxtrace.io.seed_files import spread_over
+from jaxtrace.io.vtk_read import read_snapshot
 from jaxtrace.tracking.boundaries.walls import Traced
 from jaxtrace.tracking.seeding import random_seeds
 from jaxtrace.workflow import tables
@@ -40,6 +41,7 @@ SUFFIXES = (
     *(".vtu", ".vti", ".vtr", ".vts", ".vtk", ".pvd", ".nc", ".h5", ".hdf5"),
     ".toml",
 )
+SNAPSHOTS = SUFFIXES[:5]
 COLLECTIONS = (".pvd",)  # files that name other files
 BOUNDARIES = ("reflective", "periodic", "absorbing", "clamping", "none", "walls")
 PICTURE_NODES = 240  # along the longer side of the domain
@@ -182,8 +184,28 @@ def look(desk: Desk, request: Mapping[str, Any]) -> dict[str, Any]:
         "time_units": str(dates),
         "notes": words,
         "boundaries": _boundaries(case, first),
+        "variables": scalar_names(case),
         "picture": _speed_picture(first, domain, span[0]),
     }
+
+
+def scalar_names(case: Case) -> list[str]:
+    """Return the scalars in the data of a case that particles can be colored by."""
+    if case.data is None:
+        return []
+    pattern = case.data.pattern
+    path = Path(pattern if isinstance(pattern, str) else pattern[0])
+    path = next(iter(sorted(path.parent.glob(path.name))), path)
+    if path.suffix.lower() in SNAPSHOTS:
+        found = read_snapshot(path)
+        arrays = {**found.cell_arrays, **found.arrays}
+        return [name for name, values in arrays.items() if values.shape[-1] == 1]
+    if path.suffix.lower() != ".nc":
+        return []
+    import xarray
+
+    with xarray.open_dataset(path, decode_times=False) as data:
+        return [str(name) for name, values in data.items() if values.ndim > 1]
 
 
 def _boundaries(case: Case, field: AbstractField) -> list[str]:

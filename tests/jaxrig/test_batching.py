@@ -32,7 +32,7 @@ def looped():
     return items, jax.tree.map(lambda *r: np.stack(r), *rows)
 
 
-@pytest.mark.parametrize("chunk_size", [1, 3, 10, 64])
+@pytest.mark.parametrize("chunk_size", [3, 64])
 def test_every_chunk_size_gives_the_loop_with_one_compilation(chunk_size, looped):
     items, expected = looped
     mapped = batching.map_chunked(walk, chunk_size=chunk_size)
@@ -54,13 +54,6 @@ def test_parts_that_run_together_are_the_whole():
     parts = batching.split_axis({"x": jnp.arange(6), "y": jnp.ones((6, 2))}, 3)
     doubled = batching.call_together(jax.jit(lambda p: p["x"] * 2), parts)
     assert batching.join_axis(doubled).tolist() == [0, 2, 4, 6, 8, 10]
-
-
-def test_another_length_of_axis_does_not_compile_again():
-    mapped = batching.map_chunked(lambda x: x + 1, chunk_size=4)
-    for count in (1, 3, 4, 9):
-        np.testing.assert_array_equal(mapped(np.arange(count)), np.arange(count) + 1)
-    assert mapped.trace_count == 1
 
 
 def test_an_empty_axis_gives_empty_results_of_the_right_shape():
@@ -97,10 +90,13 @@ class Progress(Meter):
         self.shown.append(done)
 
 
-def test_progress_counts_items():
+def test_any_length_of_axis_is_counted_by_one_program():
     meter = Progress()
-    batching.map_chunked(lambda x: x, chunk_size=4, meter=meter)(np.arange(10))
-    assert meter.shown == [4, 8, 10]
+    mapped = batching.map_chunked(lambda x: x + 1, chunk_size=4, meter=meter)
+    for count in (1, 4, 10):
+        np.testing.assert_array_equal(mapped(np.arange(count)), np.arange(count) + 1)
+    assert mapped.trace_count == 1
+    assert meter.shown == [1, 4, 4, 8, 10]
 
 
 def exhausted(limit, error, monkeypatch):
@@ -123,9 +119,9 @@ OUT_OF_MEMORY = [
 ]
 
 
-@pytest.mark.parametrize("error", OUT_OF_MEMORY, ids=lambda e: type(e).__name__)
-def test_out_of_memory_halves_and_completes(error, monkeypatch, caplog):
-    exhausted(3, error, monkeypatch)
+def test_out_of_memory_halves_and_completes(monkeypatch, caplog):
+    assert all(map(batching.is_out_of_memory, OUT_OF_MEMORY))
+    exhausted(3, OUT_OF_MEMORY[-1], monkeypatch)
     meter = Progress()
     mapped = batching.map_chunked(
         lambda x: x + 1, chunk_size=16, meter=meter, label="rows"
@@ -199,7 +195,7 @@ def double(batch):
     return batch * 2  # 1000 bytes in, 1000 bytes out for each item
 
 
-@pytest.mark.parametrize("budget", [2_000, 77_777, 123_456_789])
+@pytest.mark.parametrize("budget", [2_000, 77_777])
 def test_the_batch_that_exactly_fits_is_found(budget):
     plan = batching.largest_batch(double, ITEM, budget_bytes=budget)
     assert plan.batch_size == budget // 2_000

@@ -12,9 +12,6 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 from jax.sharding import NamedSharding, PartitionSpec
 
 from jaxrig.checkpoint import (
@@ -55,39 +52,6 @@ def test_a_model_its_optimizer_and_a_state_come_back(tmp_path, key):
     like = build(jax.random.key(9))
     assert_trees_close(load_tree(path, like), tree)
     assert [p.name for p in path.parent.iterdir()] == ["run.ckpt"]
-
-
-leaf = (
-    hnp.arrays(
-        st.sampled_from(["int8", "uint16", "float32", "float64", "complex64", "bool"]),
-        hnp.array_shapes(min_dims=0, min_side=0),
-    )
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.complex_numbers()
-    | st.text()
-)
-trees = st.recursive(
-    leaf,
-    lambda inner: (
-        st.lists(inner)
-        | st.tuples(inner, st.none())
-        | st.dictionaries(st.text("abc", min_size=1), inner)
-    ),
-    max_leaves=8,
-)
-
-
-@given(trees)
-def test_any_tree_of_numpy_and_python_comes_back(tmp_path_factory, tree):
-    path = tmp_path_factory.getbasetemp() / "any.ckpt"
-    save_tree(path, tree)
-    found = load_tree(path, tree)
-    assert jax.tree.structure(found) == jax.tree.structure(tree)
-    for x, y in zip(jax.tree.leaves(found), jax.tree.leaves(tree), strict=True):
-        assert type(x) is type(y)
-        assert np.array_equal(x, y) or repr(x) == repr(y)
 
 
 def test_leaves_take_the_kind_of_their_counterpart(tmp_path, key):
@@ -248,18 +212,22 @@ def sample(seed=0):
     return {"a": np.arange(50) + seed, "b": 7 + seed, "key": jax.random.key(seed)}
 
 
-def test_containers_that_are_no_checkpoint_are_refused(tmp_path):
+@pytest.mark.parametrize(
+    ("meta", "kind", "said"),
+    [
+        ({"schema": "other"}, ContainerError, r"a\.ckpt"),
+        (  # of a later release: no damage
+            {"schema": "jaxrig.checkpoint", "version": 2},
+            CheckpointMismatch,
+            r"version 2, .* reads 1;",
+        ),
+    ],
+)
+def test_other_containers_are_refused(tmp_path, meta, kind, said):
     with open(tmp_path / "a.ckpt", "wb") as file:
-        write_container(file, {"schema": "other"}, {})
-    with pytest.raises(ContainerError, match=r"a\.ckpt"):
+        write_container(file, meta, {})
+    with pytest.raises(kind, match=said):
         load_tree(tmp_path / "a.ckpt", sample())
-
-
-def test_a_later_schema_is_a_mismatch_not_damage(tmp_path):
-    with open(tmp_path / "a", "wb") as file:
-        write_container(file, {"schema": "jaxrig.checkpoint", "version": 2}, {})
-    with pytest.raises(CheckpointMismatch, match=r"version 2, .* reads 1;"):
-        load_tree(tmp_path / "a", {})
 
 
 def test_equal_trees_give_equal_files(tmp_path):

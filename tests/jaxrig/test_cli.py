@@ -233,11 +233,14 @@ def test_a_failed_demo_leaves_the_previous_page_alone(run, plug_in, tmp_path):
 
 
 def test_a_real_error_is_one_line_and_debug_shows_the_rest():
-    fails = "import jaxrig.cli as c; c._systems = lambda: 1 / 0; c.main()"
-    command = [sys.executable, "-c", fails]
-    done = jaxrig_process("demo", command=command)
-    assert done.returncode == 1
-    assert done.stderr == "error: division by zero\n"
+    fails = "import jaxrig.cli as c; c._systems = lambda: {}; c.main()"
+    for work, said, status in (
+        ("1 / 0", "division by zero", 1),
+        ("int('x')", "invalid literal for int() with base 10: 'x'", 2),  # was given
+    ):
+        command = [sys.executable, "-c", fails.format(work)]
+        done = jaxrig_process("demo", command=command)
+        assert (done.returncode, done.stderr) == (status, f"error: {said}\n")
     assert "Traceback" in jaxrig_process("--debug", "demo", command=command).stderr
 
 

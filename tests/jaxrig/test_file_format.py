@@ -52,29 +52,31 @@ SAMPLE = {
 
 
 @pytest.mark.parametrize("name", DTYPES)
-@pytest.mark.parametrize("shape", [(), (0,), (5,), (2, 0, 3), (3, 4, 5)])
-def test_every_dtype_comes_back(name, shape):
-    values = np.random.default_rng(0).integers(0, 2, shape)
-    array = values.astype(DTYPES[name])
-    _, arrays = parse(dump({"x": array}))
-    found = arrays["x"]
-    assert isinstance(found, np.ndarray)
-    assert found.flags.writeable
-    assert found.dtype == array.dtype
-    assert found.shape == shape
-    assert found.tobytes() == array.tobytes()
+def test_every_dtype_comes_back(name):
+    for shape in ((), (0,), (5,), (2, 0, 3), (3, 4, 5)):
+        values = np.random.default_rng(0).integers(0, 2, shape)
+        array = values.astype(DTYPES[name])
+        _, arrays = parse(dump({"x": array}))
+        found = arrays["x"]
+        assert isinstance(found, np.ndarray)
+        assert found.flags.writeable
+        assert found.dtype == array.dtype
+        assert found.shape == shape
+        assert found.tobytes() == array.tobytes()
 
 
 @pytest.mark.parametrize("impl", ["threefry2x32", "rbg", "unsafe_rbg"])
-@pytest.mark.parametrize("shape", [(), (3,), (2, 2)])
-def test_typed_keys_come_back(impl, shape):
-    keys = jax.random.split(jax.random.key(7, impl=impl), shape)
-    found = parse(dump({"x": keys}))[1]["x"]
-    assert found.dtype == keys.dtype
-    assert found.shape == shape
-    assert (jax.random.key_data(found) == jax.random.key_data(keys)).all()
+def test_typed_keys_come_back(impl):
+    one = jax.random.key(7, impl=impl)
+    for keys in (one, jax.random.split(one, (2, 2))):
+        found = parse(dump({"x": keys}))[1]["x"]
+        assert found.dtype == keys.dtype
+        assert found.shape == keys.shape
+        same = jax.random.key_data(found) == jax.random.key_data(keys)
+        assert np.asarray(same).all()
 
 
+@settings(max_examples=30)
 @given(
     st.dictionaries(
         st.text(),
@@ -258,7 +260,7 @@ def through_json(data):
     return file_format.decode(json.loads(json.dumps(node)), arrays)
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(nested)
 def test_data_comes_back_with_its_types(data):
     assert same(through_json(data), data)

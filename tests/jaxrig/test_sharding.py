@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +16,15 @@ from helpers import TABLE, make_batch, walk
 from jaxrig import sharding
 from jaxrig.compile_guard import compile_once
 from jaxrig.devices import pick_devices, set_accelerator_memory
+from jaxrig.learn import (
+    GRPOConfig,
+    PPOConfig,
+    grpo_init,
+    grpo_update,
+    ppo_init,
+    ppo_update,
+)
+from jaxrig.learn.tabular import corridor, uniform_policy
 from jaxrig.testing import assert_trees_close
 
 
@@ -32,6 +42,75 @@ def test_results_do_not_depend_on_the_number_of_devices(devices):
         sharding.gather(sharded[1]), np.asarray(jax.jit(walk)(make_batch(), TABLE)[1])
     )
     assert len(sharded[1].sharding.device_set) == devices
+
+
+def learners():
+    """Updates of both learners, where they start, and what is shared out."""
+    problem = corridor(4)
+    ppo = PPOConfig(environments=8, steps=4, minibatches=2, learning_rate=0.05)
+    grpo = GRPOConfig(states=4, group_size=2, learning_rate=0.05)
+    start = jax.random.key(0), problem, uniform_policy(problem)
+    shared = lambda state: (state.state, state.observation)
+    return problem, {
+        "ppo": (ppo_update, ppo_init(*start, ppo), ppo, lambda state: state.runner),
+        "grpo": (grpo_update, grpo_init(*start, grpo), grpo, shared),
+    }
+
+
+@pytest.mark.parametrize("name", ["ppo", pytest.param("grpo", marks=pytest.mark.slow)])
+def test_learners_learn_on_four_devices_what_they_learn_on_one(name):
+    problem, known = learners()
+    given: Any = known[name]
+    update, start, config, shared = given
+
+    def trained(mesh):
+        run: Any = compile_once(update)
+        state = sharding.spread(start, mesh, shared)
+        for _ in range(3):
+            state, _ = run(state, sharding.spread(problem, mesh), config, mesh)
+        return state
+
+    several = trained(sharding.make_mesh(jax.devices()[:4]))
+    (first, *_) = jax.tree.leaves(shared(several))
+    assert first.sharding.shard_shape(first.shape)[0] * 4 == first.shape[0]
+    assert several.policy.logits.sharding.is_fully_replicated
+    alone = trained(None)
+    moved = np.abs(np.asarray(alone.policy.logits)).max()
+    assert moved > 0.05  # it has learned, so that there is something to compare
+    assert_trees_close(
+        sharding.gather(several.policy), sharding.gather(alone.policy), atol=1e-5
+    )
+    assert_trees_close(sharding.gather(shared(several)), shared(alone))
+
+
+def test_a_mesh_fits_what_is_shared_out():
+    assert sharding.choose_mesh(256, 1024) == sharding.make_mesh()
+    with pytest.warns(UserWarning, match="12 and 30 items do not .* 8 devices: 6 are"):
+        six = sharding.choose_mesh(12, 30)
+    assert six == sharding.make_mesh(jax.devices()[:6])
+    with pytest.warns(UserWarning, match="1 are used"):
+        assert sharding.choose_mesh(11) is None
+
+
+def test_hosts_in_words(monkeypatch):
+    """A lone process joins nobody; a Slurm step of several and words join."""
+    seen = []
+    monkeypatch.setattr(sharding, "start_hosts", lambda *place: seen.append(place))
+    monkeypatch.setattr(sharding, "stop_hosts", lambda: seen.append("left"))
+    monkeypatch.setenv("SLURM_NTASKS", "2")  # a script that was not started by srun
+    with sharding.joined_hosts():
+        assert seen == []
+    monkeypatch.setenv("SLURM_STEP_NODELIST", "127.0.0.1")
+    with sharding.joined_hosts():
+        assert seen == [()]
+    with sharding.joined_hosts("10.0.0.1:1234,1/2"):
+        assert seen == [(), "left", ("10.0.0.1:1234", 2, 1)]
+    for wrong in ("10.0.0.1", "10.0.0.1:1234", "10.0.0.1:1234,1"):
+        with (
+            pytest.raises(ValueError, match=r"is not ADDRESS:PORT,NUMBER/COUNT"),
+            sharding.joined_hosts(wrong),
+        ):
+            pass
 
 
 def test_a_batch_that_does_not_divide_is_refused_with_the_remedy():

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jaxrig.static_arguments import freeze, is_hashable, thaw
@@ -25,6 +25,7 @@ values = st.recursive(
 )
 
 
+@settings(max_examples=30)
 @given(values)
 def test_thaw_reverses_freeze(value):
     frozen = freeze(value)

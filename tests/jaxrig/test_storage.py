@@ -236,7 +236,7 @@ operations = st.lists(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(operations, st.integers(1, 4), st.booleans())
 def test_the_cache_does_what_the_reference_does(tmp_path_factory, calls, items, stored):
     store = BlobStore(tmp_path_factory.mktemp("cache"), 1) if stored else None

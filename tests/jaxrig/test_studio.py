@@ -243,6 +243,28 @@ def test_a_killed_studio_keeps_what_was_saved(tmp_path):
         assert (status, again) == (200, after)
 
 
+@pytest.mark.parametrize(
+    ("task", "state"),
+    [
+        ("00d62c1b", "failed"),  # of 20 x 20 cells
+        pytest.param("3c9b0459", "done", marks=pytest.mark.slow),
+    ],
+)
+def test_the_solver_answers_what_it_can_read(tmp_path, task, state):
+    with running_studio(tmp_path, real_rooms("arc")) as client:
+        _, game = client.call("arc", "open_game", dataset="AGI1", task=task)
+        _, begun = client.call("arc", "guess", game=game["game"])
+        ended = client.wait(begun["id"])
+        assert ended["state"] == state, ended["message"]
+        if state == "failed":
+            assert "reads grids of up to 12 x 12" in ended["message"]
+            return
+        (first, *_) = ended["about"]["answers"]
+        _, known = client.call("arc", "answer", game=game["game"])
+        assert first["grid"] == known["answer"]
+        assert 0.8 < first["confidence"] <= 1
+
+
 def test_the_folder_is_named_as_the_terminal_would(tmp_path, monkeypatch):
     space = Workspace(tmp_path / "data" / "studio")
     monkeypatch.chdir(tmp_path)

@@ -36,6 +36,6 @@ def test_a_whole_run_in_a_process_of_its_own(tmp_path):
     assert "particle-steps per second" in done.stdout
     assert (tmp_path / "result" / "report.html").exists()
     wrong = run(tmp_path / "missing.toml")
-    assert wrong.returncode == 1
+    assert wrong.returncode == 2
     assert wrong.stderr.startswith("error: ")
     assert "Traceback" not in wrong.stderr

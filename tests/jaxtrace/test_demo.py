@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from jaxrig.progress import Meter
-from jaxrig.report import Player, Points, Table
+from jaxrig.report import Points, Table
 from jaxtrace import demo
 from report_parts import every_part
 
@@ -40,7 +40,6 @@ def test_the_whole_section(monkeypatch):
     parts = list(every_part(section.parts))
     kinds = [type(part) for part in parts]
     assert kinds.count(Points) == 1
-    assert kinds.count(Player) == 1
     (table,) = (part for part in parts if isinstance(part, Table))
     assert [row[1] for row in table.rows] == [500, 1728, 7500]
 

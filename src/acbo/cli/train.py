@@ -3,6 +3,7 @@
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,10 +31,12 @@ from acbo.training.surrogate import (
 )
 from jaxrig.checkpoint import CheckpointManager
 from jaxrig.compile_guard import compile_once
-from jaxrig.console import check_writable, make_console, say
+from jaxrig.console import HostsOption, check_writable, make_console, say
+from jaxrig.learn import GRPOState
 from jaxrig.learn.train import JsonLines, Metrics
 from jaxrig.learn.train import train as train_loop
 from jaxrig.progress import make_meter
+from jaxrig.sharding import choose_mesh, is_main, joined_hosts, spread
 
 SURROGATE, POLICY = "surrogate.ckpt", "policy.ckpt"
 UPDATES = 200  # of the policy, where nothing is said
@@ -142,13 +145,19 @@ def policy_recipe(sizes: Sizes) -> PolicyRecipe:
 def surrogate_job(sizes: Sizes, surrogate: Path | None) -> Job:
     """Train the surrogate on random data sets of known graphs."""
     recipe, step = surrogate_recipe(sizes), compile_once(update_surrogate)
+    mesh = choose_mesh(*recipe.batches)
     return Job(
         recipe,
         recipe.steps // recipe.steps_per_update,
-        lambda key: start_surrogate(key, recipe),
-        lambda state: step(state, recipe),
+        lambda key: spread(start_surrogate(key, recipe), mesh),
+        lambda state: step(state, recipe, mesh),
         lambda state: {SURROGATE: state.network},
     )
+
+
+def _starts(learner: GRPOState) -> Any:
+    """Return what the devices share out: where the next episodes start."""
+    return learner.state, learner.observation
 
 
 def policy_job(sizes: Sizes, surrogate: Path | None) -> Job:
@@ -159,11 +168,13 @@ def policy_job(sizes: Sizes, surrogate: Path | None) -> Job:
         )
     recipe, step = policy_recipe(sizes), compile_once(update_policy)
     reader = load_surrogate(surrogate)
+    mesh = choose_mesh(recipe.learner.states)
+    copies = spread(reader, mesh)
     return Job(
         recipe,
         UPDATES if sizes.steps is None else sizes.steps,
-        lambda key: start_policy(key, recipe, reader),
-        lambda state: step(state, recipe, reader),
+        lambda key: spread(start_policy(key, recipe, reader), mesh, _starts),
+        lambda state: step(state, recipe, copies, mesh),
         lambda state: {POLICY: state.policy},
     )
 
@@ -172,11 +183,14 @@ def joint_job(sizes: Sizes, surrogate: Path | None) -> Job:
     """Train both in turns, the policy on what the surrogate says at the time."""
     recipe = JointRecipe(surrogate_recipe(sizes), policy_recipe(sizes))
     step = compile_once(update_joint)
+    mesh = choose_mesh(*recipe.surrogate.batches, recipe.policy.learner.states)
     return Job(
         recipe,
         recipe.surrogate.steps // recipe.surrogate.steps_per_update,
-        lambda key: start_joint(key, recipe),
-        lambda state: step(state, recipe),
+        lambda key: spread(
+            start_joint(key, recipe), mesh, lambda state: _starts(state.policy)
+        ),
+        lambda state: step(state, recipe, mesh),
         lambda state: {SURROGATE: state.surrogate.network, POLICY: state.policy.policy},
     )
 
@@ -201,24 +215,25 @@ def train(
     save_every: Annotated[
         int, typer.Option("--save-every", min=1, help="Updates between checkpoints.")
     ] = 20,
+    hosts: HostsOption = None,
     *,
     sizes: Sizes,
 ) -> None:
     """Train on random causal models. Run the same command again to resume.
 
-    Writes checkpoints, metrics.jsonl and the final weights to the folder.
+    Uses every device of every host. Writes checkpoints, metrics.jsonl and the final
+    weights to the folder.
     """
     check_writable(out / "metrics.jsonl")
-    console = make_console()
-    with refusing():
+    with refusing(), joined_hosts(hosts):
         if surrogate is not None and kind != Kind.policy:
             raise ValueError("--surrogate applies only to the policy: remove it")
-        job = JOBS[kind](sizes, surrogate)
+        job, tell = JOBS[kind](sizes, surrogate), partial(say, make_console(is_main()))
         state, history = run_job(job, out, seed, save_every)
-    for name, value in (history[-1] if history else {}).items():
-        say(console, f"{name}: {value:.4g}")
-    for file, network in job.trained(state).items():
-        say(console, f"wrote {WRITERS[file](out / file, network)}")
+        for name, value in (history[-1] if history else {}).items():
+            tell(f"{name}: {value:.4g}")
+        for file, network in job.trained(state).items():
+            tell(f"wrote {WRITERS[file](out / file, network)}")
 
 
 def run_job(
@@ -229,8 +244,8 @@ def run_job(
         job.update,
         job.start(jax.random.key(seed)),
         job.updates,
-        meter=make_meter(),
-        sinks=(JsonLines(out / "metrics.jsonl"),),
+        meter=make_meter() if is_main() else None,
+        sinks=(JsonLines(out / "metrics.jsonl"),) if is_main() else (),
         manager=CheckpointManager(out / "checkpoints"),
         save_every=save_every,
         config=Settings(job.recipe, seed),

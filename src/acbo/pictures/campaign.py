@@ -6,11 +6,22 @@ from typing import Any
 import numpy as np
 
 from acbo.pictures.graph import draw_graph
+from acbo.policy.advisor import load_policy
 from acbo.policy.suggest import Ask, Suggestion, Trial
 from acbo.types import MINIMIZE, percent, plus_minus, signed
-from jaxrig.report import Figure, Part, Report, Section, Table, Text, line_chart
+from jaxrig.report import (
+    Beside,
+    Figure,
+    Part,
+    Report,
+    Section,
+    Table,
+    Text,
+    line_chart,
+)
 
 CURVES = 8  # variables whose probabilities are drawn, the likeliest ones
+EFFECTS = 4  # variables whose effects are drawn
 
 
 def campaign_page(
@@ -111,7 +122,14 @@ def _causes(now: Suggestion, asked: Sequence[Ask]) -> list[Part]:
         for each in order
     ]
     columns = ("variable", "cause", "direct cause", "best at", f"expected {target}")
-    parts: list[Part] = [Table(columns, rows, caption="As of now, likeliest first.")]
+    drawing = draw_graph(now.seen.names, now.edge_probs, target)
+    caption = "Probability of each direct edge with all rows."
+    graph = Figure(drawing, caption=caption, alt="Causal graph")
+    table = Table(columns, rows, caption="As of now, likeliest first.")
+    parts: list[Part] = [Beside(graph, table)]
+    names = [each.variable for each in order[:EFFECTS]]
+    drawn = [effect_figure(now, name) for name in names]
+    parts += [Beside(*drawn[i : i + 2]) for i in range(0, len(drawn), 2)]
     if len(asked) > 1:
         times = np.arange(1, len(asked) + 1)
         names = [each.variable for each in order[:CURVES]]
@@ -127,10 +145,22 @@ def _causes(now: Suggestion, asked: Sequence[Ask]) -> list[Part]:
             y_label="probability",
         )
         parts.append(Figure(chart, caption="Direct or not, each time it was asked."))
-    drawing = draw_graph(now.seen.names, now.edge_probs, target)
-    caption = "Probability of each direct edge with all rows."
-    parts.append(Figure(drawing, caption=caption, alt="Causal graph"))
     return parts
+
+
+def effect_figure(now: Suggestion, name: str) -> Figure:
+    """Draw what to expect of the target over the range of a variable."""
+    target, seen = now.seen.target, now.seen
+    curve = load_policy().effect_curves(seen, now.edge_probs)[name]
+    ends = curve.expected - 1.96 * curve.std, curve.expected + 1.96 * curve.std
+    chart = line_chart(
+        {"expected": (curve.values, curve.expected)},
+        title=f"{target} if {name} is set",
+        x_label=name,
+        y_label=target,
+        bands={"expected": ends},
+    )
+    return Figure(chart, caption=f"Expected {target}, with its 95 % interval.")
 
 
 def _tried(

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -49,6 +49,14 @@ class Advice(eqx.Module):
     edge_probs: Float[Array, "d d"]
     parent_probs: Float[Array, " d"]
     ancestor_probs: Float[Array, " d"]
+
+
+class EffectCurve(NamedTuple):
+    """The expected outcome of setting a variable, in the units of the table."""
+
+    values: Float[np.ndarray, " m"]
+    expected: Float[np.ndarray, " m"]
+    std: Float[np.ndarray, " m"]  # of the expected outcome
 
 
 class PolicyProposer(eqx.Module):
@@ -150,6 +158,26 @@ class Policy(eqx.Module):
         edges = np.array(advice.edge_probs[:d, :d], np.float64)
         np.fill_diagonal(edges, 0.0)
         return sorted(found, key=lambda each: -each.probability), edges
+
+    def effect_curves(
+        self, history: Experiments, edge_probs: np.ndarray
+    ) -> dict[str, EffectCurve]:
+        """Return E[target | do(variable = value)] over the range of every variable."""
+        d = len(history.names)
+        columns = encode.variable_bucket(d, encode.READING_BUCKETS)
+        given = np.pad(edge_probs, (0, columns - d)).astype(np.float32)
+        read = _compiled_advice()
+        advice = read(self, *_on_device(history, columns), jax.device_put(given))
+        expected, std = jax.device_get((advice.expected, advice.std))
+        center = float(history.values[:, history.column].mean())
+        return {
+            name: EffectCurve(
+                np.linspace(*ends, expected.shape[1]),
+                center + expected[history.names.index(name)].astype(np.float64),
+                std[history.names.index(name)].astype(np.float64),
+            )
+            for name, ends in history.ranges.items()
+        }
 
     def _advise(
         self, history: Experiments, posterior: Causes

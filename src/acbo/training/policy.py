@@ -8,6 +8,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.sharding import Mesh
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from acbo.environment import Action, Proposer, problem_spec
@@ -56,11 +57,14 @@ def start_policy(
 
 
 def update_policy(
-    state: GRPOState, recipe: PolicyRecipe, surrogate: Surrogate
+    state: GRPOState,
+    recipe: PolicyRecipe,
+    surrogate: Surrogate,
+    mesh: Mesh | None = None,
 ) -> tuple[GRPOState, GRPOUpdate]:
-    """Run one round of episodes and what they teach."""
+    """Run one round of episodes and what they teach, over the devices of a mesh."""
     environment = ExperimentEnvironment(surrogate, recipe.episodes)
-    return grpo_update(state, environment, recipe.learner)
+    return grpo_update(state, environment, recipe.learner, mesh)
 
 
 @dataclass(frozen=True)
@@ -190,16 +194,17 @@ def start_joint(key: PRNGKeyArray, recipe: JointRecipe) -> JointState:
 
 
 def update_joint(
-    state: JointState, recipe: JointRecipe
+    state: JointState, recipe: JointRecipe, mesh: Mesh | None = None
 ) -> tuple[JointState, JointMetrics]:
-    """Run one round of both."""
-    surrogate, seen = update_surrogate(state.surrogate, recipe.surrogate)
+    """Run one round of both, over the devices of a mesh."""
+    surrogate, seen = update_surrogate(state.surrogate, recipe.surrogate, mesh)
     reader = Surrogate(surrogate.network)
     # A scan carries arrays alone; activation functions and sizes stay outside of it.
     arrays, rest = eqx.partition(state.policy, eqx.is_array)
 
     def improve(arrays: GRPOState, _: None):
-        policy, update = update_policy(eqx.combine(arrays, rest), recipe.policy, reader)
+        policy = eqx.combine(arrays, rest)
+        policy, update = update_policy(policy, recipe.policy, reader, mesh)
         return eqx.filter(policy, eqx.is_array), update
 
     arrays, updates = jax.lax.scan(improve, arrays, None, recipe.policy_updates)

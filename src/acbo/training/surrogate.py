@@ -13,8 +13,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jax.sharding import Mesh, PartitionSpec
-from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, PyTree
+from jax.sharding import Mesh
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 from acbo.graphs import bucket_parent_sets
 from acbo.posterior.exact import parent_posterior
@@ -29,6 +29,7 @@ from acbo.surrogate.model import (
 )
 from jaxrig.keys import batch_keys, named_key
 from jaxrig.learn.optimizer import FlatTree, improve, start_optimizer
+from jaxrig.sharding import constrain, map_shares
 
 
 class Targets(eqx.Module):
@@ -204,7 +205,6 @@ def _bucket_losses(
 ) -> Losses:
     """Return the losses of new data sets of one bucket, over the devices of a mesh."""
     targets = exact_targets if config.exact else true_targets
-    arrays, rest = eqx.partition(network, eqx.is_array)
 
     def one(network: Any, data_key: PRNGKeyArray, key: PRNGKeyArray) -> Losses:
         data = draw_dataset(data_key, config)
@@ -213,19 +213,13 @@ def _bucket_losses(
         wanted = targets(data, recipe.max_parents)
         return losses_of(network, data, wanted, own, recipe.max_parents)
 
-    def each(arrays: Any, *keys: Key[Array, " n"]) -> Losses:
-        return jax.vmap(partial(one, eqx.combine(arrays, rest)))(*keys)
-
     keys = [batch_keys(named_key(key, use), count) for use in ("data", "dropout")]
-    if mesh is None:
-        return each(arrays, *keys)
-    if count % mesh.size:
+    if mesh is not None and count % mesh.size:
         raise ValueError(
             f"{count} models in a step do not divide over {mesh.size} devices"
         )
-    whole, part = PartitionSpec(), PartitionSpec(mesh.axis_names[0])
-    specs: dict[str, Any] = {"in_specs": (whole, part, part), "out_specs": part}
-    return jax.shard_map(each, mesh=mesh, check_vma=False, **specs)(arrays, *keys)
+    each = lambda network, keys: jax.vmap(partial(one, network))(*keys)
+    return map_shares(each, mesh, network, keys)
 
 
 def _step_loss(
@@ -272,4 +266,6 @@ def update_surrogate(
     (network, memory), metrics = jax.lax.scan(take_step, start, steps)
     done = state.step + recipe.steps_per_update
     following = network.restore(), memory, state.key, done, state.total
+    # Copied again, or the next call would compile for what XLA chose instead.
+    following = constrain(following, mesh)
     return SurrogateState(*following), jax.tree.map(jnp.mean, metrics)

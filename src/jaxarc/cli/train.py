@@ -13,7 +13,7 @@ from jaxarc.cli import episodes
 from jaxarc.cli.tasks import PathOption, table_of
 from jaxarc.config import JaxArcConfig
 from jaxrig.atomic import write_file
-from jaxrig.console import OutOption, check_writable, make_console
+from jaxrig.console import HostsOption, OutOption, check_writable, make_console
 from jaxrig.report import line_chart
 
 if TYPE_CHECKING:
@@ -76,15 +76,18 @@ def train(
     seed: episodes.SeedOption = 0,
     wandb: WandbOption = False,
     log: episodes.LogOption = None,
+    hosts: HostsOption = None,
 ) -> None:
     """Train the baseline agent with PPO; run again to resume.
 
     The defaults take a few minutes on a laptop. On a GPU use more environments.
-    Writes the configuration, checkpoints, metrics.jsonl and curve.svg to the folder.
+    Uses every device of every host. Writes the configuration, checkpoints,
+    metrics.jsonl and curve.svg to the folder.
     """
     # Imported here, so that help and typos do not wait for JAX.
     from jaxarc.learning.training import AgentConfig
     from jaxrig.learn import PPOConfig
+    from jaxrig.sharding import joined_hosts
 
     settings = log_settings(log, wandb)
     config = AgentConfig(
@@ -107,7 +110,8 @@ def train(
             learning_rate=learning_rate,
         ),
     )
-    run_training(config, updates, out, settings)
+    with joined_hosts(hosts):
+        run_training(config, updates, out, settings)
 
 
 def run_training(
@@ -117,17 +121,24 @@ def run_training(
     from jaxarc.learning import training
     from jaxarc.log import ExperimentLogger
     from jaxrig.progress import make_meter
+    from jaxrig.sharding import choose_mesh, is_main
 
-    console = make_console()
+    main, ppo = is_main(), config.ppo
+    console = make_console(main)
+    mesh = choose_mesh(ppo.environments, ppo.steps_per_update // ppo.minibatches)
     agent = training.make_agent(config)
-    training.save_config(out, config)
+    if main:
+        training.save_config(out, config)
     with ExitStack() as stack:
         sinks = ()
-        if settings is not None:
+        if settings is not None and main:
             logger = ExperimentLogger(settings, console=console, settings=config)
             told = stack.enter_context(logger).log_batch_step
             sinks = (lambda step, seen: told({"update_step": step} | seen),)
-        training.train_agent(agent, updates, out, make_meter(), sinks)
+        meter = make_meter() if main else None
+        training.train_agent(agent, updates, out, meter, sinks, mesh=mesh)
+    if not main:  # one process tells of the run
+        return
     records = training.read_metrics(out)
     known = [r for r in records if r["mean_return"] is not None]
     if known:  # some episode ended

@@ -11,6 +11,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 
 from jaxarc import bits
 from jaxarc.adapters.learn import LearnEnvironment
@@ -30,6 +31,7 @@ from jaxrig.checkpoint import CheckpointManager
 from jaxrig.compile_guard import compile_once
 from jaxrig.learn import JsonLines, PPOConfig, PPOState, ppo_init, ppo_update, train
 from jaxrig.progress import Meter
+from jaxrig.sharding import is_main, spread
 
 PAINTING = (*range(Op.FILL_0, Op.FILL_9 + 1), int(Op.RESIZE))
 CONFIG_FILE = "agent.json"
@@ -111,16 +113,18 @@ def train_agent(
     meter: Meter | None = None,
     sinks: tuple[Callable[..., None], ...] = (),
     save_every: int = 100,
+    mesh: Mesh | None = None,
 ) -> tuple[PPOState, list[dict[str, float]]]:
     """Train for `updates` updates; with a folder, checkpoints and metrics go there.
 
-    A run that finds a checkpoint of the same configuration goes on from it.
+    A run that finds a checkpoint of the same configuration goes on from it. With a
+    mesh, environments and minibatches are shared out over its devices.
     """
-    environment = LearnEnvironment(agent.env)
+    environment = spread(LearnEnvironment(agent.env), mesh)
     compiled = compile_once(ppo_update)
     return train(
-        lambda state: compiled(state, environment, agent.config.ppo),
-        agent.state,
+        lambda state: compiled(state, environment, agent.config.ppo, mesh),
+        spread(agent.state, mesh, lambda state: state.runner),
         updates,
         meter=meter,
         save_every=save_every,
@@ -135,8 +139,9 @@ def keep_in(
     """Return arguments of `train` that keep checkpoints and metrics in a folder."""
     if folder is None:
         return {"sinks": sinks}
-    lines = JsonLines(Path(folder) / "metrics.jsonl")
-    return {"manager": _checkpoints(folder), "sinks": (lines, *sinks)}
+    if is_main():  # a file has one writer
+        sinks = (JsonLines(Path(folder) / "metrics.jsonl"), *sinks)
+    return {"manager": _checkpoints(folder), "sinks": sinks}
 
 
 def _checkpoints(folder: Path | str) -> CheckpointManager:

@@ -11,6 +11,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 from jaxrig.keys import batch_keys, named_key
@@ -41,6 +42,7 @@ from jaxrig.settings import (
     one_of,
     whole,
 )
+from jaxrig.sharding import AXIS, constrain, map_shares
 
 KL_ALLOWANCE = 0.01  # drift from the sampling policy that costs nothing
 REWARD_SCALE = 10.0
@@ -265,15 +267,26 @@ def _continue_episode(
 
 
 def grpo_update(
-    state: GRPOState, environment: Environment, config: GRPOConfig
+    state: GRPOState,
+    environment: Environment,
+    config: GRPOConfig,
+    mesh: Mesh | None = None,
 ) -> tuple[GRPOState, GRPOUpdate]:
-    """Draw a group from each state and improve the policy on them."""
+    """Draw a group from each state and improve the policy on them.
+
+    With a mesh, states are shared out over its devices.
+    """
     key = jax.random.fold_in(state.key, state.updates)
+
+    def sample(whole: Any, share: Any) -> tuple[Group, Step]:
+        environment, policy = whole
+        keys, starts = share
+        each = jax.vmap(sample_group, (0, None, None, 0, None))
+        return each(keys, environment, policy, starts, config)
+
     keys = batch_keys(named_key(key, "group"), config.states)
     starts = (state.state, state.observation)
-    group, ends = jax.vmap(sample_group, (0, None, None, 0, None))(
-        keys, environment, state.policy, starts, config
-    )
+    group, ends = map_shares(sample, mesh, (environment, state.policy), (keys, starts))
     reward = group.reward
     scaled = REWARD_SCALINGS[config.reward_scaling](reward)
     advantage = grpo_advantages(scaled, config.scale_rewards)
@@ -296,7 +309,12 @@ def grpo_update(
         advantage_std=advantage.std(),
     )
     following = _advance(named_key(key, "reset"), environment, reward, ends, config)
-    after = GRPOState(policy, optimizer, *following, state.key, state.updates + 1)
+    # Laid out as they came, or the next call would compile for what XLA chose.
+    policy, optimizer, key, done = constrain(
+        (policy, optimizer, state.key, state.updates + 1), mesh
+    )
+    start, seen = constrain(following, mesh, AXIS)
+    after = GRPOState(policy, optimizer, start, seen, key, done)
     return after, update
 
 

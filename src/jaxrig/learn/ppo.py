@@ -10,6 +10,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.sharding import Mesh
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from jaxrig.keys import batch_keys, named_key
@@ -32,6 +33,7 @@ from jaxrig.learn.rollout import (
     strong,
 )
 from jaxrig.settings import Checked, Count, Fraction, NotNegative, Positive
+from jaxrig.sharding import AXIS, constrain
 
 
 @dataclass(frozen=True)
@@ -142,14 +144,26 @@ def ppo_init(
 
 
 def ppo_update(
-    state: PPOState, environment: Environment, config: PPOConfig
+    state: PPOState,
+    environment: Environment,
+    config: PPOConfig,
+    mesh: Mesh | None = None,
 ) -> tuple[PPOState, PPOMetrics]:
-    """Collect `steps` steps from every environment and learn from them."""
+    """Collect `steps` steps from every environment and learn from them.
+
+    With a mesh, environments and the rows of a minibatch are shared out over devices.
+    """
     key = jax.random.fold_in(state.key, state.updates)
     runner, trajectory, episodes = rollout(
-        named_key(key, "rollout"), environment, state.policy, state.runner, config.steps
+        named_key(key, "rollout"),
+        environment,
+        state.policy,
+        state.runner,
+        config.steps,
+        mesh,
     )
-    batch = _flatten(trajectory, config)
+    # Minibatches mix the steps of all devices, so each gets a copy, once an update.
+    batch = constrain(_flatten(trajectory, config), mesh)
     shuffles = batch_keys(named_key(key, "shuffle"), config.epochs)
     order = jax.vmap(jax.random.permutation, (0, None))(
         shuffles, config.steps_per_update
@@ -164,11 +178,15 @@ def ppo_update(
         ),
         state.policy,
         state.optimizer,
-        order.reshape(updates, -1),
+        constrain(order.reshape(updates, -1), mesh, None, AXIS),
         updates,
     )
+    # Copied again, or the next call would compile for what XLA chose instead.
+    policy, memory, key, done = constrain(
+        (policy, memory, state.key, state.updates + 1), mesh
+    )
     return (
-        PPOState(policy, memory, runner, state.key, state.updates + 1),
+        PPOState(policy, memory, runner, key, done),
         PPOMetrics(
             episodes.mean_return,
             episodes.mean_length,

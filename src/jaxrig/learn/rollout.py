@@ -10,9 +10,11 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.sharding import Mesh, PartitionSpec
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 from jaxrig.keys import batch_keys, named_key
+from jaxrig.sharding import AXIS, map_shares
 
 
 class Step(eqx.Module):
@@ -209,20 +211,22 @@ class _Record(eqx.Module):
     length: Int[Array, " batch"]
 
 
-def _values(
-    key: PRNGKeyArray, policy: Policy, observation: PyTree, count: int
-) -> Float[Array, " batch"]:
-    return jax.vmap(policy.sample)(batch_keys(key, count), observation).value
+def _keys(key: PRNGKeyArray, name: str, items: Int[Array, " batch"]) -> Any:
+    return jax.vmap(jax.random.fold_in, (None, 0))(named_key(key, name), items)
 
 
 def _step_all(
-    key: PRNGKeyArray, environment: Environment, policy: Policy, runner: Runner
+    key: PRNGKeyArray,
+    environment: Environment,
+    policy: Policy,
+    runner: Runner,
+    items: Int[Array, " batch"],
 ) -> tuple[Runner, _Record]:
-    """Take one step in every environment; ended episodes are replaced."""
-    count = runner.episode_return.shape[0]
-    act, go, reset = (
-        batch_keys(named_key(key, name), count) for name in ("act", "step", "reset")
-    )
+    """Take one step in every environment; ended episodes are replaced.
+
+    `items` are the numbers of the environments, from which their keys are made.
+    """
+    act, go, reset = (_keys(key, name, items) for name in ("act", "step", "reset"))
     choice = jax.vmap(policy.sample)(act, runner.observation)
     after: Step = jax.vmap(environment.step)(go, runner.state, choice.action)
     reward = after.reward.astype(choice.value.dtype)
@@ -234,7 +238,7 @@ def _step_all(
     # conditions save a forward pass of the network and a reset of every environment.
     last_value = jax.lax.cond(
         cut.any(),
-        lambda: _values(key, policy, after.observation, count),
+        lambda: jax.vmap(policy.sample)(act, after.observation).value,
         lambda: jnp.zeros_like(choice.value),
     )
     going_on = (after.state, after.observation)
@@ -260,25 +264,47 @@ def rollout(
     policy: Policy,
     runner: Runner,
     steps: int,
+    mesh: Mesh | None = None,
 ) -> tuple[Runner, Trajectory, Episodes]:
     """Take `steps` steps in every environment; a finished episode is replaced at once.
 
     A truncated episode is credited with the value of its last observation, which the
-    replacement would otherwise hide.
+    replacement would otherwise hide. With a mesh, environments are shared out over its
+    devices.
     """
 
-    def take_step(runner: Runner, index: Int[Array, ""]):
-        return _step_all(jax.random.fold_in(key, index), environment, policy, runner)
+    def collect(whole: Any, share: Any) -> tuple[Runner, tuple[Trajectory, Any, Any]]:
+        key, environment, policy = whole
+        runner, items = share
 
-    runner, record = jax.lax.scan(take_step, runner, jnp.arange(steps))
-    count = runner.episode_return.shape[0]
-    final = _values(named_key(key, "final"), policy, runner.observation, count)
+        def take_step(runner: Runner, index: Int[Array, ""]):
+            now = jax.random.fold_in(key, index)
+            return _step_all(now, environment, policy, runner, items)
+
+        runner, record = jax.lax.scan(take_step, runner, jnp.arange(steps))
+        draws = _keys(key, "final", items)
+        final = jax.vmap(policy.sample)(draws, runner.observation).value
+        return runner, (_trajectory(record, final), record.total, record.length)
+
+    items = jnp.arange(runner.episode_return.shape[0])
+    runner, (trajectory, totals, lengths) = map_shares(
+        collect,
+        mesh,
+        (key, environment, policy),
+        (runner, items),
+        (PartitionSpec(AXIS), PartitionSpec(None, AXIS)),
+    )
+    return runner, trajectory, summarize(trajectory.done, totals, lengths)
+
+
+def _trajectory(record: _Record, final: Float[Array, " batch"]) -> Trajectory:
+    """Return the steps with the values after them, `final` after the last."""
     choice = record.choice
     # Shifted by one step: the value of the next observation was computed by the next
     # step's forward pass, so only the last one needs a pass of its own.
     following = jnp.concatenate([choice.value[1:], final[None]])
     at_end = jnp.where(record.cut, record.last_value, 0.0)
-    trajectory = Trajectory(
+    return Trajectory(
         record.observation,
         choice.action,
         choice.log_prob,
@@ -287,7 +313,6 @@ def rollout(
         record.reward,
         record.done,
     )
-    return runner, trajectory, summarize(record.done, record.total, record.length)
 
 
 def summarize(

@@ -139,6 +139,17 @@ def _when(trajectory: Trajectory, whole: bool = False) -> str:
     return f"{instant(trajectory, 0)} to {last}" if whole else last
 
 
+def _sentence(name: str) -> str:
+    """Return what a picture of this name shows."""
+    kind, _, method = name.rpartition("_")
+    return {
+        "final": "The particles at the end.",
+        "": "Paths of some of the particles.",
+        "density": f"Where the particles gather at the end: density by {method}.",
+        "slice_yz": f"The density by {method} in a plane across x.",
+    }[kind]
+
+
 def write_page(
     case: Case,
     outcome: Outcome,
@@ -153,7 +164,11 @@ def write_page(
     plane = case.pictures.plane
     report.add(moving_section(trajectory, outcome.plan.domain, plane, maps))
     drawn = [
-        Figure(file.read_bytes(), caption=f"`{file.name}`", alt=file.stem)
+        Figure(
+            file.read_bytes(),
+            caption=f"{_sentence(file.stem)} `{file.name}`",
+            alt=file.stem,
+        )
         for file in outcome.files
         if file.suffix == ".png"
     ]

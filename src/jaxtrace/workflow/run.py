@@ -214,22 +214,33 @@ def _frames_there(store: Path) -> int:
 
 
 def _track(case: Case, plan: Plan, resume: bool, meter: Meter) -> Trajectory:
-    tracker = make_tracker(case, plan, starting(meter, "tracking"))
     try:
-        return tracker.track_particles(
-            plan.seeds,
-            plan.time_span,
-            plan.n_timesteps,
-            case.time.dt,
-            release=plan.release,
-            max_age=case.particles.max_age,
-            sample=plan.sample,
-            behave=plan.behave,
-            output=_output(case),
-            resume=resume,
-        )
+        progress = starting(meter, "tracking")
+        return track_plan(case, plan, progress, _output(case), resume)
     finally:
         meter.stop()
+
+
+def track_plan(
+    case: Case,
+    plan: Plan,
+    progress: Callable[[int, int], None],
+    output: Path,
+    resume: bool,
+) -> Trajectory:
+    """Track the particles of a plan into a file, or go on with what it holds."""
+    return make_tracker(case, plan, progress).track_particles(
+        plan.seeds,
+        plan.time_span,
+        plan.n_timesteps,
+        case.time.dt,
+        release=plan.release,
+        max_age=case.particles.max_age,
+        sample=plan.sample,
+        behave=plan.behave,
+        output=output,
+        resume=resume,
+    )
 
 
 def starting(meter: Meter, label: str) -> Callable[[int, int], None]:

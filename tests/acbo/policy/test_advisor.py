@@ -46,6 +46,23 @@ def test_reasons_come_in_order_and_in_the_users_units():
         assert ten.std == pytest.approx(10 * one.std, rel=1e-3)
 
 
+def test_effect_curves_say_at_a_cell_what_is_said_of_it():
+    """And the slope of `a` is that of the model; `b` was never set."""
+    seen = experiments()
+    found, edges = load_policy().explain_with_edges(seen)
+    curves = load_policy().effect_curves(seen, edges)
+    assert list(curves) == ["a", "b"]
+    for each in found:
+        values, expected, std = curves[each.variable]
+        assert (values[0], values[-1]) == seen.ranges[each.variable]
+        cell = int(np.argmin(np.abs(values - each.value)))
+        assert expected[cell] == pytest.approx(each.expected, abs=0.1)
+        assert std[cell] == pytest.approx(each.std, abs=0.1)
+    slope = np.polyfit(curves["a"].values, curves["a"].expected, 1)[0]
+    assert slope == pytest.approx(2, abs=0.6)
+    assert curves["b"].std.mean() > curves["a"].std.mean()
+
+
 def test_an_offset_changes_nothing_but_the_offset():
     policy, seen = small_policy(), experiments()
     offset = np.array([1e7, -3e6, 5e8])

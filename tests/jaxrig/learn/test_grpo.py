@@ -137,6 +137,7 @@ def learn(problem, config, seed, updates):
     return state, metrics
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_finds_the_best_arm_of_every_state(seed):
     """States earn 0, 10, 20, 30: a baseline across states would drown the arms."""
@@ -147,7 +148,7 @@ def test_finds_the_best_arm_of_every_state(seed):
     np.testing.assert_array_equal(chosen, np.asarray(problem.reward)[:4].argmax(axis=1))
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, 1])
 def test_reaches_the_optimum_of_the_corridor_by_whole_episodes(seed):
     problem = tabular.corridor(5, lure=0.3, slip=0.05)
     config = GRPOConfig(

@@ -1,5 +1,5 @@
 // The ARC room: a gallery of tasks, and a bench to solve one by hand.
-import { $, address, asked, call, el, go, listen, onTheme, save, say, stay, still, studio } from "/static/shell.js";
+import { $, address, asked, call, el, go, jobEnd, listen, onTheme, save, say, stay, still, studio } from "/static/shell.js";
 import { COLORS, NAMES, cellSize, drawGrid, drawPair, shape } from "/static/grid.js";
 
 // The numbers of the environment's operations.
@@ -55,7 +55,11 @@ function gallery(dataset, current) {
   const fetchThem = asked(async () => {
     const cards = waiting.splice(0, 60);
     const pictures = await call("arc", "thumbnails", { dataset, ids: cards.map((card) => card.dataset.task) });
-    for (const card of cards) drawPair($("canvas", card), pictures[card.dataset.task]);
+    for (const card of cards) {
+      const pair = pictures[card.dataset.task], size = $(".size", card);
+      drawPair($("canvas", card), pair);
+      if (size) size.textContent = shape(pair[0]).join("×");
+    }
     if (waiting.length) fetchThem();
   });
   const seen = new IntersectionObserver((entries) => {
@@ -70,7 +74,7 @@ function gallery(dataset, current) {
     box.replaceChildren(...tasks.map((task) => {
       const card = el("button", { type: "button", className: "thumb", "aria-label": `Task ${task.id}${task.solved ? ", solved" : ""}`, onclick: () => go(["arc", dataset, task.id]) },
         el("canvas", { "aria-hidden": "true" }),
-        el("span", {}, task.id, task.solved ? el("b", { className: "solved", text: "✓ solved" }) : el("span", { text: `${task.side}²` })));
+        el("span", {}, task.id, task.solved ? el("b", { className: "solved", text: "✓ solved" }) : el("span", { className: "size" })));
       card.dataset.task = task.id;
       if (task.id === current) card.setAttribute("aria-pressed", "true");
       seen.observe(card);
@@ -318,7 +322,7 @@ async function play(room, sets, dataset, id, query) {
   bench.next = after ? address(["arc", dataset, after.id]) : null;
   const demos = el("div", { className: "demos", tabIndex: 0, role: "region", "aria-label": "Demonstrations" });
   const input = el("canvas", { role: "img", "aria-label": "Test input" });
-  const cards = gallery(dataset, id);
+  const cards = gallery(dataset, id), guesses = el("div", { className: "row guesses", role: "status" });
   const left = el("aside", { className: "left stack only-wide" }, el("a", { href: address(["arc", dataset], remembered.filters), text: "← All tasks" }), cards);
   const tests = task.tests.length < 2 ? null : el("div", { className: "row" }, task.tests.map((_, at) => el("button", { type: "button", text: `Test ${at + 1}`, "aria-pressed": String(at === facts.pair), onclick: () => go(["arc", dataset, id], { test: at + 1 }) })));
   room.append(el("div", { className: "room" }, left,
@@ -333,6 +337,17 @@ async function play(room, sets, dataset, id, query) {
       el("div", { className: "card stack" }, el("h2", { text: "Your steps" }), bench.count, bench.history,
         el("div", { className: "row" },
           el("button", { type: "button", text: "Export trajectory", onclick: asked(() => save("arc", "export", { game: bench.facts.game })) }),
+          el("button", { type: "button", id: "guess", text: "Ask the solver", title: "What the included network answers, which does not see the answer", onclick: asked(async (event) => {
+            event.target.disabled = true;
+            try {
+              const ended = await jobEnd((await call("arc", "guess", { game: bench.facts.game })).id);
+              if (ended.state !== "done") return say(ended.message);
+              guesses.replaceChildren(...ended.about.answers.map(({ grid, confidence }) => el("figure", {}, drawGrid(el("canvas", { role: "img", "aria-label": "Answer of the solver" }), grid, cellSize(grid, 120, 120)), el("small", { text: `${Math.round(100 * confidence)}% of its votes` }))));
+            } finally {
+              event.target.disabled = false;
+            }
+            return undefined;
+          }) }),
           el("button", { type: "button", text: "Hint", title: "The next step a planner would take", onclick: asked(async () => {
             const [next] = await bench.left();
             bench.box = next.operation === OP.submit ? bench.box : next.box;
@@ -354,15 +369,17 @@ async function play(room, sets, dataset, id, query) {
             drawGrid(canvas, answer, cellSize(answer, 240, 240));
             event.target.replaceWith(canvas);
             return undefined;
-          }) }))),
+          }) })), guesses),
       el("details", { className: "card" }, el("summary", { text: "Keys" }), el("table", {}, [
         ["arrows", "move the cursor"], ["Shift + arrows", "select a box"], ["0 to 9", "paint the selection"], ["F", "flood with the color"], ["Alt + arrows", "move the selection"],
         ["R, Shift R", "rotate"], ["H, V", "flip"], ["C, X, P", "copy, cut, paste"], ["A", "select all"], ["I", "start from the input"], ["G", "change the size"], ["U, Y", "undo, redo"], ["Enter", "submit"],
       ].map(([key, does]) => el("tr", {}, el("td", {}, el("kbd", { text: key })), el("td", { text: does }))))),
       el("p", { className: "small" }, "The steps are those of the environment that agents learn in: ", el("code", { text: `jaxrig arc play ${id} --dataset ${dataset} --test` })))));
   const redraw = () => {
+    // All beside each other where they stay readable; a narrow window scrolls.
+    const each = Math.max(100, Math.min(170, (demos.clientWidth / task.demonstrations.length - 64) / 2));
     demos.replaceChildren(...task.demonstrations.map((grids, at) => {
-      const size = Math.min(...grids.filter(Boolean).map((rows) => cellSize(rows, 170, 130, 20)));
+      const size = Math.min(...grids.filter(Boolean).map((rows) => cellSize(rows, each, 130, 20)));
       return el("figure", {}, el("div", { className: "pair", role: "img", "aria-label": `Demonstration ${at + 1}` }, drawGrid(el("canvas"), grids[0], size), "→", drawGrid(el("canvas"), grids[1], size)), el("small", { text: `${shape(grids[0]).join(" × ")} → ${shape(grids[1]).join(" × ")}` }));
     }));
     const rows = task.tests[facts.pair];

@@ -1,6 +1,6 @@
 // The cause room: a table checked, a graph of causes, a suggestion, its outcome.
 import { $, asked, call, el, figure, listen, onTheme, save, say, stay, studio, upload } from "/static/shell.js";
-import { drawBeliefs, drawGraph, places } from "/static/graph.js";
+import { drawBeliefs, drawEffects, drawGraph, effectsAcross, places } from "/static/graph.js";
 
 const ROLES = { target: "target", set: "can be set", measured: "measured only", ignored: "ignored" };
 
@@ -15,7 +15,7 @@ export async function enter(room, parts, query) {
   const drop = el("button", { type: "button", className: "drop", onclick: () => picker.click() }, "Drop a CSV table here, or choose one", el("small", { text: "one row per experiment, one column per variable" }));
   const columns = el("tbody"), notes = el("ul", { className: "notes small" }), summary = el("p", { className: "small" });
   const direction = el("select", {}, el("option", { value: "", text: "choose" }), el("option", { value: "raise", text: "raise it" }), el("option", { value: "lower", text: "lower it" }));
-  const target = el("select", { onchange: () => showColumns() });
+  const target = el("select", { onchange: () => { showColumns(); show(); } });
   const begin = el("button", { type: "button", id: "start", className: "main", text: "Find causes and suggest", onclick: asked(() => start()) });
   // Middle: the graph.
   const canvas = el("canvas", { className: "layer", role: "img", tabIndex: 0, "aria-label": "Causal graph; drag from a cause to an effect to state an edge" });
@@ -33,8 +33,11 @@ export async function enter(room, parts, query) {
   const edgeBar = el("div", { className: "row", hidden: true }, el("b", { text: "Edges" }), kinds, cause, "→", effect, el("button", { type: "button", text: "Add", onclick: asked(() => state([cause.value, effect.value])) }));
   const beliefs = el("canvas", { className: "layer", role: "img", "aria-label": "Probability of being a cause, over the experiments" });
   const history = el("div", { hidden: true }, el("h2", { text: "Probability that each variable is a cause, as rows come in" }), el("div", { className: "stage beliefs" }, beliefs));
+  const effects = el("canvas", { className: "layer", role: "img", "aria-label": "Expected outcome over the range of each variable" });
+  const effectStage = el("div", { className: "stage effects" }, effects), effectWords = el("p", { className: "small" });
+  const promise = el("div", { hidden: true }, el("h2", { text: "Expected outcome if one variable is set" }), effectStage, effectWords);
   // Right: the suggestion.
-  const status = el("p", { className: "small", role: "status", id: "cause-status" });
+  const shell = el("code"), status = el("p", { className: "small", role: "status", id: "cause-status" });
   const meter = el("progress", { hidden: true });
   const words = el("div", { className: "stack", id: "suggestion" });
   const form = el("form", { className: "stack", hidden: true, onsubmit: (event) => { event.preventDefault(); asked(() => tell())(); } });
@@ -43,6 +46,8 @@ export async function enter(room, parts, query) {
     el("button", { type: "button", text: "Take back the last", onclick: asked(async () => follow(await call("causal", "undo", { campaign: facts.campaign }))) }),
     el("button", { type: "button", text: "Report page", onclick: asked(() => save("causal", "report", { campaign: facts.campaign })) }),
     el("button", { type: "button", text: "Campaign folder", onclick: asked(() => save("causal", "download", { campaign: facts.campaign })) }));
+
+  const outcomes = el("div", { className: "card stack" }, el("h2", { text: "Outcomes so far" }), told, saving);
 
   const take = asked(async (given) => {
     if (!given.length) return;
@@ -118,8 +123,9 @@ export async function enter(room, parts, query) {
     follow(await call("causal", "edges", { campaign: facts.campaign, ...next }));
   }
   function show() {
-    edgeBar.hidden = form.hidden = saving.hidden = history.hidden = !facts;
+    edgeBar.hidden = form.hidden = saving.hidden = history.hidden = promise.hidden = outcomes.hidden = !facts;
     setup.hidden = Boolean(facts);
+    shell.textContent = facts ? `jaxrig causal ask ${studio.folder}/campaigns/${facts.campaign}` : source.file ? `jaxrig causal suggest ${studio.folder}/${source.file} --target ${target.value}` : `jaxrig causal optimize ${source.example}`;
     redraw();
     if (!facts) {
       words.replaceChildren(el("p", { className: "say", text: "Choose the target, which way it should go, and what can be set. Then ask for the next experiment." }));
@@ -170,6 +176,11 @@ export async function enter(room, parts, query) {
       const last = facts.beliefs.at(-1).causes;
       drawBeliefs(beliefs, facts.beliefs, Object.keys(last).sort((a, b) => last[b] - last[a]));
     }
+    if (facts?.curves.length && effectStage.clientWidth) {
+      effectStage.style.setProperty("--rows", Math.ceil(facts.curves.length / effectsAcross(effectStage.clientWidth)));
+      drawEffects(effects, facts.curves, facts.target, facts.trial?.settings ?? {});
+      effectWords.textContent = `The line is the expected ${facts.target}, the band its 95 % interval, a dot a row in which the variable was set${facts.trial ? ", the yellow dot the next experiment" : ""}.`;
+    }
   }
   const near = (event) => {
     const area = canvas.getBoundingClientRect(), spot = [event.clientX - area.left, event.clientY - area.top];
@@ -182,10 +193,10 @@ export async function enter(room, parts, query) {
 
   room.append(el("div", { className: "room flow cause" },
     el("aside", { className: "left stack" }, el("h2", { text: "Examples" }), examples, el("h2", { text: "Your table" }), drop, picker, files, el("h2", { text: "Campaigns" }), kept,
-      setup = el("div", { className: "card stack" }, summary, el("div", { className: "halves" }, el("label", {}, "Target", target), el("label", {}, "I want to", direction)),
-        el("details", { open: true }, el("summary", { text: "Columns" }), el("div", { className: "scrolls", tabIndex: 0 }, el("table", { className: "columns" }, columns))), notes, begin)),
-    el("section", { className: "stack" }, edgeBar, stage, el("div", { className: "row cut" }, el("span", { className: "small", text: "Show edges" }), cut, shownFrom), known, el("p", { className: "small" }, "An arrow is a direct cause; wider means likelier. The same from a shell: ", el("code", { text: "jaxrig causal ask" })), history),
-    el("aside", { className: "stack" }, el("div", { className: "card stack" }, el("h2", { text: "Next experiment" }), meter, status, words, form), el("div", { className: "card stack" }, el("h2", { text: "Outcomes so far" }), told, saving))));
+      setup = el("div", { className: "card stack" }, summary, el("div", { className: "halves" }, el("label", {}, "Target", target), el("label", {}, "I want to", direction)), begin,
+        el("details", { open: true }, el("summary", { text: "Columns" }), el("div", { className: "scrolls", tabIndex: 0 }, el("table", { className: "columns" }, columns))), notes)),
+    el("section", { className: "stack" }, edgeBar, stage, el("div", { className: "row cut" }, el("span", { className: "small", text: "Show edges" }), cut, shownFrom), known, el("p", { className: "small" }, "An arrow is a direct cause; wider means likelier. The same from a shell: ", shell), promise, history),
+    el("aside", { className: "stack" }, el("div", { className: "card stack" }, el("h2", { text: "Next experiment" }), meter, status, words, form), outcomes)));
   const resized = new ResizeObserver(redraw);
   resized.observe(stage);
   const stops = [listen("job", (event) => {

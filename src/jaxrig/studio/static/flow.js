@@ -1,5 +1,5 @@
 // The flow room: a domain, seeds drawn on it, and particles that move through it.
-import { $, asked, axisUnit, bytes, call, callBytes, el, figure, frames, go, listen, onTheme, place, save, say, stay, still, stopJob, studio, upload } from "/static/shell.js";
+import { $, asked, axisUnit, bytes, call, callBytes, el, figure, frames, go, jobEnd, listen, onTheme, place, save, say, stay, still, stopJob, studio, upload } from "/static/shell.js";
 import { CIVIDIS, VIRIDIS, particles, ramp } from "/static/particles.js";
 
 const FLAT = [1, 0, 0, 0, 1, 0, 0, 0, 1];
@@ -78,11 +78,11 @@ class Stage {
     const rows = [[c, -s, 0], [s * p, c * p, -q], [s * q, c * q, p]];
     return [0, 1, 2].flatMap((column) => rows.map((row) => row[column] * sizes[column]));
   }
-  start(count, total, times = null) {
+  start(count, total, times = null, tinted = false) {
     this.total = total;
     this.times = times;
     this.time = 0;
-    this.dots.start(count, this.look ? Math.max(2, this.look.axes.length) : 2, total);
+    this.dots.start(count, this.look ? Math.max(2, this.look.axes.length) : 2, total, tinted);
   }
   add(frame) { this.dots.add(frame); }
   get end() { return Math.max(0, this.dots.frames - 1); }
@@ -313,16 +313,16 @@ export async function enter(room, parts, query) {
   const count = el("select", { onchange: () => estimate() }, [100, 1000, 5000, 10000, 20000, 50000, 100000].map((value) => el("option", { value, text: figure(value), selected: value === state.particles })));
   const begin = input("number", { step: "any" }), end = input("number", { step: "any" });
   const integrator = el("select", {}, list.integrators.map((name) => el("option", { value: name, text: name, selected: name === "rk4" })));
-  const boundary = el("select");
+  const boundary = el("select"), tint = el("select", { id: "color", onchange: () => estimate() });
   const mixing = input("number", { step: "any", min: 0, placeholder: "0" });
-  const guess = el("p", { className: "small" });
+  const tintBox = el("label", { hidden: true }, "Color by", tint), guess = el("p", { className: "small" });
   const runButton = el("button", { type: "button", id: "run", className: "main", text: "Track particles", onclick: asked(() => track()) });
   const stopButton = el("button", { type: "button", text: "Stop", hidden: true, onclick: asked(() => stopJob(job.id)) });
   const meter = el("progress", { max: 1, value: 0, hidden: true });
   const status = el("p", { className: "small", role: "status", id: "flow-status" });
   const saving = el("div", { className: "row", hidden: true });
   const layers = el("div", { className: "row", role: "group", "aria-label": "Layer" });
-  const dims = () => look?.axes.length ?? 2;
+  const dims = () => (look?.axes.length ?? 2) + (tint.value ? 1 : 0);
   const frameCount = () => Math.max(20, Math.min(241, Math.floor(24e6 / (Number(count.value) * dims() * 2))));
   const estimate = () => {
     const n = Number(count.value), total = n * dims() * 2 * frameCount();
@@ -379,9 +379,11 @@ export async function enter(room, parts, query) {
     tools.at(-1).hidden = look.axes.length < 3;
     pick(stage.tool);
     [begin.value, end.value] = look.span.map((t) => Number(t.toPrecision(6)));
+    tint.replaceChildren(el("option", { value: "", text: "speed" }), ...look.variables.map((name) => el("option", { value: name, text: name })));
+    tintBox.hidden = !look.variables.length;
     boundary.replaceChildren(...look.boundaries.map((name) => el("option", { value: name, text: name })));
     notes.replaceChildren(...look.notes.map((text) => el("li", { text })), look.time_units ? el("li", { text: `time in ${look.time_units}` }) : "");
-    legend.replaceChildren(bar(look.picture.range, `Speed${look.sphere ? ", m/s" : ""}`));
+    showScale();
     caption.replaceChildren(shown, "The same from a shell: ", el("code", { text: source.flow ? "jaxrig trace new case.toml" : `jaxrig trace new case.toml ${source.file}` }));
     shellWords = $("code", caption);
     saving.hidden = true;
@@ -390,15 +392,20 @@ export async function enter(room, parts, query) {
     estimate();
     await then?.();
   }
+  // The scale of what particles are colored by.
+  function showScale() {
+    const by = job?.about.color, ends = by ? job.about.ends : look.picture.range;
+    legend.replaceChildren(...(ends ? [bar(ends, by ?? `Speed${look.sphere ? ", m/s" : ""}`)] : []));
+  }
   function setLayers() {
-    shown.textContent = { ftle: "Color shows how fast neighbors part: particles on the two sides of a bright line end far from each other. ", density: "Color shows where the particles gather. " }[stage.layer?.kind] ?? "Color shows how fast a particle moves. ";
+    shown.textContent = { ftle: "Color shows how fast neighbors part: particles on the two sides of a bright line end far from each other. ", density: "Color shows where the particles gather. " }[stage.layer?.kind] ?? (job?.about?.color ? `Color shows ${job.about.color} where a particle is, gray where it is not known. ` : "Color shows how fast a particle moves. ");
     const some = [["speed", "None"], ["ftle", "FTLE"], ...(job?.about?.run ? [["density", "Density"]] : [])];
     layers.replaceChildren(...some.map(([kind, title]) => el("button", { type: "button", text: title, "aria-pressed": String((stage.layer?.kind ?? "speed") === kind), disabled: look?.axes.length === 3 && kind === "ftle", onclick: asked(() => showLayer(kind, title)) })));
   }
   async function showLayer(kind, title) {
     if (kind === "speed") {
       stage.layer = null;
-      legend.replaceChildren(bar(look.picture.range, `Speed${look.sphere ? ", m/s" : ""}`));
+      showScale();
     } else {
       const made = await call("trace", "layer", { kind, source: state.source, span: [Number(begin.value), Number(end.value)], run: job?.about?.run });
       status.textContent = `computing ${title}`;
@@ -416,7 +423,7 @@ export async function enter(room, parts, query) {
   async function track() {
     const request = {
       source: state.source, seeds: stage.seeds, particles: Number(count.value), frames: frameCount(),
-      span: [Number(begin.value), Number(end.value)], integrator: integrator.value, boundary: boundary.value, diffusivity: Number(mixing.value) || null,
+      span: [Number(begin.value), Number(end.value)], integrator: integrator.value, boundary: boundary.value, diffusivity: Number(mixing.value) || null, color: tint.value || null,
     };
     attach(await call("trace", "run", request));
   }
@@ -429,7 +436,8 @@ export async function enter(room, parts, query) {
     const describe = async () => {
       if (ready || !job.about.times) return;
       ready = true;
-      stage.start(job.about.count, job.about.times.length, job.about.times);
+      stage.start(job.about.count, job.about.times.length, job.about.times, Boolean(job.about.color));
+      if (!stage.layer) showScale();
       stay(["trace"], { ...state.source, job: job.id, run: job.about.run });
     };
     leaveFrames = frames(job.id, (frame) => {
@@ -457,14 +465,9 @@ export async function enter(room, parts, query) {
     saving.hidden = running || !job.about.run;
     if (job.about.run && shellWords) shellWords.textContent = `jaxrig trace run ${studio.folder}/runs/${job.about.run}`;
     setLayers();
+    if (job.about.color && !stage.layer) showScale();
     estimate();
   }
-  const jobEnd = (id) => new Promise((done) => {
-    const now = studio.jobs.get(id);
-    if (now && now.state !== "running") return done(now);
-    const stop = listen("job", (event) => { if (event.id === id && event.state !== "running") { stop(); done(event); } });
-    return stop;
-  });
   const format = el("select", { "aria-label": "Format of the trajectories" }, ["csv", "nc", "vtp", "npz"].map((kind) => el("option", { value: kind, text: `.${kind}` })));
   saving.append(el("button", { type: "button", text: "Case file", onclick: asked(() => save("trace", "case", { run: job.about.run })) }), el("button", { type: "button", text: "Trajectories", onclick: asked(() => save("trace", "trajectories", { run: job.about.run, format: format.value })) }), format);
 
@@ -474,7 +477,7 @@ export async function enter(room, parts, query) {
       el("div", { className: "row player" }, playing, reverse, el("div", { className: "grow" }, scrub), clock, speed), legend, caption),
     el("aside", { className: "stack" }, el("div", { className: "card stack" },
       el("label", {}, "Particles", count), el("div", { className: "halves" }, el("label", {}, "From time", begin), el("label", {}, "To time", end)),
-      el("label", {}, "At the ends of the domain", boundary), el("label", {}, "Integrator", integrator), el("label", {}, "Diffusivity", mixing), guess,
+      el("label", {}, "At the ends of the domain", boundary), el("label", {}, "Integrator", integrator), el("label", {}, "Diffusivity", mixing), tintBox, guess,
       el("div", { className: "row" }, runButton, stopButton), meter, status, saving), el("div", { className: "card stack" }, el("h2", { text: "Layer under the particles" }), layers))));
   showSources();
   const resized = new ResizeObserver(() => stage.redraw());

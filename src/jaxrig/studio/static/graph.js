@@ -1,4 +1,6 @@
 // A causal graph on a 2-D canvas: causes left of effects, likelier edges wider.
+import { figure } from "/static/shell.js";
+
 const INK = "#dfe8f5", SOFT = "#8fa1bb", TARGET = "#ffdc00", KNOWN = "#6fd898", FORBIDDEN = "#ff9d94";
 
 // On an oval from causes at the left to effects at the right, so that no three lie in line.
@@ -116,3 +118,46 @@ export function drawBeliefs(canvas, beliefs, names) {
     ink.fillText(name.slice(0, 16), box.right + 8, Math.min(y, tall - 4) + 4);
   });
 }
+
+// Expected outcomes over the range of each variable, with 95 % bands, side by side.
+export function drawEffects(canvas, curves, target, settings) {
+  const sharp = devicePixelRatio || 1, wide = canvas.clientWidth, tall = canvas.clientHeight, ink = canvas.getContext("2d");
+  Object.assign(canvas, { width: wide * sharp, height: tall * sharp });
+  ink.scale(sharp, sharp);
+  ink.font = "12px system-ui";
+  const across = Math.min(curves.length, effectsAcross(wide)), high = tall / Math.ceil(curves.length / across);
+  const ends = curves.map(({ expected, std, tried }) => [expected.map((e, k) => e - 1.96 * std[k]), expected.map((e, k) => e + 1.96 * std[k]), tried.map((t) => t[1])]).flat(2);
+  const [low, top] = [Math.min(...ends), Math.max(...ends)];
+  curves.forEach(({ name, values, expected, std, tried }, n) => {
+    const left = ((n % across) * wide) / across + 48, right = ((n % across) + 1) * (wide / across) - 12;
+    const up = Math.floor(n / across) * high + 24, down = Math.floor(n / across) * high + high - 34;
+    const to = (x, y) => [left + ((right - left) * (x - values[0])) / (values.at(-1) - values[0] || 1), down - ((down - up) * (y - low)) / (top - low || 1)];
+    ink.fillStyle = SOFT;
+    for (const y of [low, (low + top) / 2, top]) { const at = to(values[0], y)[1]; ink.globalAlpha = 0.35; ink.fillRect(left, at, right - left, 1); ink.globalAlpha = 1; ink.textAlign = "right"; ink.fillText(figure(y), left - 6, at + 4); }
+    [["left", 0], ["right", values.length - 1]].forEach(([side, k]) => { ink.textAlign = side; ink.fillText(figure(values[k]), to(values[k], low)[0], down + 15); });
+    ink.textAlign = "center";
+    ink.fillText(name.slice(0, 24), (left + right) / 2, down + 28);
+    if (n % across === 0) { ink.textAlign = "left"; ink.fillText(`expected ${target}`.slice(0, 30), left, up - 10); }
+    ink.fillStyle = "#56b4e9";
+    ink.globalAlpha = 0.25;
+    ink.beginPath();
+    values.forEach((x, k) => ink.lineTo(...to(x, expected[k] - 1.96 * std[k])));
+    for (let k = values.length - 1; k >= 0; k -= 1) ink.lineTo(...to(values[k], expected[k] + 1.96 * std[k]));
+    ink.fill();
+    ink.globalAlpha = 1;
+    ink.strokeStyle = "#56b4e9";
+    ink.lineWidth = 2;
+    ink.beginPath();
+    values.forEach((x, k) => ink.lineTo(...to(x, expected[k])));
+    ink.stroke();
+    ink.fillStyle = INK;
+    for (const [x, y] of tried) { ink.beginPath(); ink.arc(...to(x, y), 2.5, 0, 7); ink.fill(); }
+    if (!(name in settings)) return;
+    const k = values.reduce((best, x, at) => (Math.abs(x - settings[name]) < Math.abs(values[best] - settings[name]) ? at : best), 0);
+    ink.fillStyle = TARGET;
+    ink.beginPath();
+    ink.arc(...to(settings[name], expected[k]), 5, 0, 7);
+    ink.fill();
+  });
+}
+export const effectsAcross = (wide) => Math.max(1, Math.min(3, Math.floor(wide / 210)));

@@ -17,14 +17,14 @@ export function ramp(map, share) {
 }
 
 const POINTS = `#version 300 es
-in vec3 a; in vec3 b;
-uniform float share, dot; uniform vec3 center, metric; uniform mat3 turn; uniform vec2 fit, shift;
+in vec3 a; in vec3 b; in float tint, later;
+uniform float share, dot, tinted; uniform vec3 center, metric; uniform mat3 turn; uniform vec2 fit, shift;
 out float speed;
 void main() {
   bool gone = max(a.x, b.x) > 0.999992;
   vec3 step = b - a;
   if (max(max(abs(step.x), abs(step.y)), abs(step.z)) > 0.4) step = vec3(0.0); // came in at the other side
-  speed = length(step * metric);
+  speed = tinted < 0.5 ? length(step * metric) : max(tint, later) > 0.999992 ? -1.0 : mix(tint, later, share);
   vec3 seen = turn * (a + share * step - center);
   gl_Position = gone ? vec4(3.0, 3.0, 0.0, 1.0) : vec4(seen.xy * fit + shift, 0.0, 1.0);
   gl_PointSize = dot;
@@ -34,7 +34,7 @@ precision highp float;
 in float speed; uniform vec3 colors[9]; uniform float plain; out vec4 ink;
 void main() {
   float at = clamp(speed, 0.0, 1.0) * 8.0; int low = min(7, int(at));
-  vec3 color = mix(mix(colors[low], colors[low + 1], at - float(low)), vec3(1.0), plain);
+  vec3 color = mix(speed < 0.0 ? vec3(0.5) : mix(colors[low], colors[low + 1], at - float(low)), vec3(1.0), plain);
   float far = length(gl_PointCoord - 0.5); float alpha = smoothstep(0.5, 0.3, far);
   ink = vec4(color * alpha, alpha);
 }`;
@@ -61,19 +61,20 @@ class Drawn {
     this.empty = gl.createVertexArray();
     this.array = gl.createVertexArray();
   }
-  start(count, dims, frames) {
+  // With `tinted`, a frame ends with a value of every particle to color it by.
+  start(count, dims, frames, tinted = false) {
     const { gl } = this;
-    Object.assign(this, { count, dims, frames: 0 });
+    Object.assign(this, { count, dims, frames: 0, tinted, bytes: count * (dims + tinted) * 2 });
     if (this.buffer) gl.deleteBuffer(this.buffer);
     this.buffer = gl.createBuffer();
     gl.bindBuffer(gl.ARRAY_BUFFER, this.buffer);
-    gl.bufferData(gl.ARRAY_BUFFER, Math.max(1, frames) * count * dims * 2, gl.STATIC_DRAW);
+    gl.bufferData(gl.ARRAY_BUFFER, Math.max(1, frames) * this.bytes, gl.STATIC_DRAW);
     this.clear();
   }
   add(frame) {
     const { gl } = this;
     gl.bindBuffer(gl.ARRAY_BUFFER, this.buffer);
-    gl.bufferSubData(gl.ARRAY_BUFFER, this.frames * this.count * this.dims * 2, new Uint8Array(frame));
+    gl.bufferSubData(gl.ARRAY_BUFFER, this.frames * this.bytes, new Uint8Array(frame));
     this.frames += 1;
   }
   size() {
@@ -134,8 +135,14 @@ class Drawn {
     gl.bindBuffer(gl.ARRAY_BUFFER, this.buffer);
     [[points.a, first], [points.b, next]].forEach(([place, frame]) => {
       gl.enableVertexAttribArray(place);
-      gl.vertexAttribPointer(place, dims, gl.UNSIGNED_SHORT, true, dims * 2, frame * count * dims * 2);
+      gl.vertexAttribPointer(place, dims, gl.UNSIGNED_SHORT, true, dims * 2, frame * this.bytes);
     });
+    [[points.tint, first], [points.later, next]].forEach(([place, frame]) => {
+      if (!this.tinted) return gl.disableVertexAttribArray(place);
+      gl.enableVertexAttribArray(place);
+      return gl.vertexAttribPointer(place, 1, gl.UNSIGNED_SHORT, true, 2, frame * this.bytes + count * dims * 2);
+    });
+    gl.uniform1f(points.tinted, this.tinted ? 1 : 0);
     gl.uniform1f(points.share, time - first);
     gl.uniform1f(points.dot, view.dot * Math.min(2, devicePixelRatio || 1));
     gl.uniform3fv(points.center, view.center);
@@ -158,8 +165,8 @@ function program(gl, vertex, fragment) {
     gl.attachShader(made, shader);
   }
   gl.linkProgram(made);
-  const places = { made, a: gl.getAttribLocation(made, "a"), b: gl.getAttribLocation(made, "b") };
-  for (const name of ["share", "dot", "center", "metric", "turn", "fit", "shift", "plain", "colors", "keep"]) places[name] = gl.getUniformLocation(made, name);
+  const places = { made, a: gl.getAttribLocation(made, "a"), b: gl.getAttribLocation(made, "b"), tint: gl.getAttribLocation(made, "tint"), later: gl.getAttribLocation(made, "later") };
+  for (const name of ["share", "dot", "tinted", "center", "metric", "turn", "fit", "shift", "plain", "colors", "keep"]) places[name] = gl.getUniformLocation(made, name);
   return places;
 }
 
@@ -170,7 +177,7 @@ class Plain {
     Object.assign(this, { canvas, ink: canvas.getContext("2d"), list: [], frames: 0, count: 0, dims: 2 });
     this.most = 8000;
   }
-  start(count, dims) { Object.assign(this, { count, dims, list: [], frames: 0 }); this.clear(); }
+  start(count, dims, frames, tinted = false) { Object.assign(this, { count, dims, tinted, list: [], frames: 0 }); this.clear(); }
   add(frame) { this.list.push(new Uint16Array(frame)); this.frames += 1; }
   clear() { this.ink.clearRect(0, 0, this.canvas.width, this.canvas.height); }
   draw(time, view, trail = true) {
@@ -193,8 +200,9 @@ class Plain {
       }
       for (let c = 0; c < dims; c += 1) at[c] = one[k * dims + c] / 65535 + share * step[c] - center[c];
       const x = (turn[0] * at[0] + turn[3] * at[1] + turn[6] * at[2]) * fit[0] + shift[0], y = (turn[1] * at[0] + turn[4] * at[1] + turn[7] * at[2]) * fit[1] + shift[1];
-      const speed = Math.hypot(step[0] * metric[0], step[1] * metric[1], step[2] * metric[2]);
-      ink.fillStyle = view.plain ? "#fff" : VIRIDIS[Math.min(8, Math.floor(speed * 9))];
+      const tint = one[this.count * dims + k];
+      const speed = this.tinted ? tint / 65535 : Math.hypot(step[0] * metric[0], step[1] * metric[1], step[2] * metric[2]);
+      ink.fillStyle = view.plain ? "#fff" : this.tinted && tint === GONE ? "#808080" : VIRIDIS[Math.min(8, Math.floor(speed * 9))];
       ink.fillRect(((x + 1) / 2) * canvas.width - 1, ((1 - y) / 2) * canvas.height - 1, 2, 2);
     }
   }

@@ -115,6 +115,13 @@ function showRunning() {
   $(".running").textContent = running.map((job) => `${job.title}: ${job.label}${job.total ? ` ${Math.floor((100 * job.done) / job.total)}%` : ""}`).join(" · ");
 }
 
+export const jobEnd = (id) => new Promise((done) => {
+  const now = studio.jobs.get(id);
+  if (now && now.state !== "running") return done(now);
+  const stop = listen("job", (event) => { if (event.id === id && event.state !== "running") { stop(); done(event); } });
+  return stop;
+});
+
 // Frames of a job: each is handed over as it comes; the end is the job's facts.
 export function frames(id, take, ended) {
   const socket = new WebSocket(`ws://${location.host}/api/frames/${id}`);
