@@ -284,7 +284,6 @@ def test_degrees_are_a_sphere_and_velocities_linear_on_chords():
     assert "all of the rim" in notes
 
 
-@pytest.mark.slow
 def test_a_rotation_over_the_pole_comes_back():
     lon, lat, faces = globe(1600)
     field = jt.load_optimized_dataset(on_sphere(lon, lat, faces, *spin(lon, lat)))
