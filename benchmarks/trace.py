@@ -4,12 +4,11 @@ python benchmarks/trace.py > trace.json
 python benchmarks/trace.py grid mesh --particles 1000000 10000000
 
 Cases of one group run in turns. `grid` compares ours with a scan written by hand and,
-where numba is installed, with its loop; `small` is a short run, `job` the users'
-document's; `mesh` has tetrahedra and warped hexahedra; `build` makes fields of shuffled
-tetrahedra, on lattices of `--sides` nodes a side, reads them from the cache, and tracks
-in them;
-`cores` compares one core with all; `gradient` is the reverse mode; `export` a .vtp
-file.
+where numba is installed, with its loop; `kernel` has the program alone; `small` is a
+short run, `job` the users' document's; `mesh` has tetrahedra and warped hexahedra;
+`build` makes fields of shuffled tetrahedra, on lattices of `--sides` nodes a side,
+reads them from the cache, and tracks in them; `cores` compares one core with all; `gradient`
+is the reverse mode; `export` a .vtp file.
 """
 
 import argparse
@@ -57,6 +56,7 @@ from jaxtrace.tracking.schedule import even_steps, make_schedule
 from jaxtrace.tracking.step import Method
 from jaxtrace.tracking.time_loop import (
     advance,
+    advance_in_lanes,
     allow_one_program,
     begin,
     first_instant,
@@ -210,10 +210,17 @@ def grid_group(particles: list[int]) -> list[Measurement]:
     return found
 
 
-def end_program(field: Any, boundary: Any, seeds: Any) -> Callable[[], Any]:
+def end_program(
+    field: Any,
+    boundary: Any,
+    seeds: Any,
+    frames: np.ndarray | None = None,
+    loop: Callable[..., Any] = advance,
+) -> Callable[[], Any]:
     """The compiled computation of the end alone, with all it needs on the device."""
     points = jnp.asarray(seeds)
-    method, frames = Method("rk4", particles=len(points)), np.linspace(*SPAN, 1500)
+    frames = np.linspace(*SPAN, 1500) if frames is None else frames
+    method = Method("rk4", particles=len(points))
     dynamics = make_dynamics(field, boundary, None, 0)
     steps = even_steps(frames, 1).joined(len(frames) - 1)
     ends = frames[[0, -1]]
@@ -222,7 +229,7 @@ def end_program(field: Any, boundary: Any, seeds: Any) -> Callable[[], Any]:
     instant = first_instant(dynamics.field, frames, points.dtype)
     allow_one_program(begin)
     particles, _ = begin(dynamics, points, instant, method)
-    run = compile_once(lambda w, p, s: advance(w, p, s, method)[0].positions)
+    run = compile_once(lambda w, p, s: loop(w, p, s, method)[0].positions)
     return lambda: run(dynamics, particles, plan)
 
 
@@ -433,8 +440,29 @@ def small_group(particles: list[int]) -> list[Measurement]:
     return measurements(runs, 7_500 * 200, shapes, 20)
 
 
+def kernel_group(particles: list[int]) -> list[Measurement]:
+    """The program alone as XLA's loop and, on a GPU, as one kernel for all steps."""
+    field, boundary, found = grid_gyre(), reflective_boundary(BOX), []
+    frames = np.arange(STEPS + 1) * DT
+    loops: dict[str, Callable[..., Any]] = {"loop": advance}
+    if jax.default_backend() == "gpu":
+        loops["one kernel"] = advance_in_lanes
+    for count in particles:
+        seeds = jnp.asarray(random_seeds(count, BOX))
+        cells = np.asarray(field.order(seeds, ()))
+        seeds = seeds[np.argsort(cells)]  # as a run sorts them
+        runs = {
+            f"{name}, {count:,}": end_program(field, boundary, seeds, frames, loop)
+            for name, loop in loops.items()
+        }
+        shapes = {"particles": count, "steps": STEPS}
+        found += measurements(runs, count * STEPS, shapes, 5)
+    return found
+
+
 GROUPS = {
     "grid": grid_group,
+    "kernel": kernel_group,
     "small": small_group,
     "job": job_group,
     "mesh": mesh_group,
