@@ -7,8 +7,8 @@ Cases of one group run in turns. `grid` compares ours with a scan written by han
 where numba is installed, with its loop; `kernel` has the program alone; `small` is a
 short run, `job` the users' document's; `mesh` has tetrahedra and warped hexahedra;
 `build` makes fields of shuffled tetrahedra, on lattices of `--sides` nodes a side,
-reads them from the cache, and tracks in them; `cores` compares one core with all; `gradient`
-is the reverse mode; `export` a .vtp file.
+reads them from the cache, and tracks in them; `cores` compares one core with all;
+`gradient` is the reverse mode; `export` a .vtp file.
 """
 
 import argparse
