@@ -119,7 +119,7 @@ def simulate_twice(folder: Path) -> dict[str, float]:
     return {"first_call": first, "second_call": second}
 
 
-SUGGEST = ("causal", "suggest", "data.csv", "--target", "y")
+SUGGEST = ("causal", "suggest", "data.csv", "--target", "y", "--maximize")
 CASES = {
     "version": command("--version"),
     "help": command("--help"),
