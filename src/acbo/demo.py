@@ -14,6 +14,7 @@ from acbo.pictures.graph import draw_graph
 from acbo.policy.advisor import Policy, PolicyProposer, load_policy
 from acbo.problems import Problem, get
 from acbo.runs import run_problem, true_edges
+from acbo.surrogate.predictor import infer_graphs
 from jaxrig.progress import Meter
 from jaxrig.report import (
     Beside,
@@ -117,9 +118,9 @@ def beliefs(
     graphs = [
         draw_graph(
             problem.scm.names,
-            np.array(
-                policy.surrogate.edge_probs(values[:n], intervened[:n]), np.float64
-            ),
+            infer_graphs(
+                values[:n], intervened[:n], surrogate=policy.surrogate
+            ).edge_probs,
             problem.target,
             truth=true_edges(problem),
         )

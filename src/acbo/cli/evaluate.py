@@ -20,7 +20,7 @@ from acbo.pictures.graph import draw_graph
 from acbo.policy.advisor import load_policy
 from acbo.problems import get, names
 from acbo.runs import Run, run_problem, true_edges
-from acbo.surrogate.predictor import load_surrogate
+from acbo.surrogate.predictor import infer_graphs, load_surrogate
 from acbo.types import check_known, percent, signed
 from jaxrig.atomic import write_file
 from jaxrig.console import JsonFlag, check_writable, make_console, say
@@ -231,16 +231,15 @@ def as_record(run: Run, by: str, rows: int, seed: int) -> dict[str, Any]:
 
 
 def draw_run(run: Run, by: str) -> dict[str, str]:
-    """Return the run, and what the surrogate makes of all its rows."""
+    """Return the run, and the posterior over graphs from all its rows."""
     names, history = run.problem.scm.names, run.record.history
-    surrogate, target = load_surrogate(), run.problem.target
-    data = np.asarray(history.values), np.asarray(history.intervened)
-    posterior = surrogate.posterior(*data, target, names=names)
-    probs = np.array(surrogate.edge_probs(*data), np.float64)
+    target = run.problem.target
+    graphs = infer_graphs(history.values, history.intervened, names=names)
+    edges = graphs.edge_probs
     return {
         "shares": charts.draw_shares({by: run.shares}),
-        "graph": draw_graph(names, probs, target, truth=true_edges(run.problem)),
-        "causes": charts.draw_parent_probs(posterior),
+        "graph": draw_graph(names, edges, target, truth=true_edges(run.problem)),
+        "causes": charts.draw_parent_probs(graphs.parent_sets(target)),
     }
 
 
