@@ -24,10 +24,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxarc.actions import PointAction
-from jaxarc.adapters.learn import LearnEnvironment
 from jaxarc.config import ActionConfig, ArcEpisodeConfig, HistoryConfig, JaxArcConfig
 from jaxarc.learning import AgentConfig, demonstrate, evaluate, make_agent, train_agent
-from jaxarc.learning.training import PAINTING
+from jaxarc.learning.training import PAINTING, LearnEnvironment
 from jaxarc.ops.operations import COLORS
 from jaxarc.ops.operations import ARCLEOperationType as Op
 from jaxarc.registration import make

@@ -13,9 +13,8 @@ import json
 
 import equinox as eqx
 
-from jaxarc.adapters.learn import LearnEnvironment
 from jaxarc.learning.policy import RandomPolicy
-from jaxarc.learning.training import AgentConfig, make_agent
+from jaxarc.learning.training import AgentConfig, LearnEnvironment, make_agent
 from jaxrig.bench import Benchmark, Measurement, document, run_benchmark
 from jaxrig.learn import PPOConfig, ppo_update
 from jaxrig.learn.rollout import rollout

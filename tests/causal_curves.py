@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import integrate, stats
 
-from acbo.policy.curves import (
+from acbo.policy.features import (
     AMPLITUDES,
     LENGTH_SCALES,
     LINE,

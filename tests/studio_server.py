@@ -11,8 +11,8 @@ from typing import Any
 
 import uvicorn
 
+from jaxrig.studio.rooms import Workspace
 from jaxrig.studio.server import Studio, bind
-from jaxrig.studio.workspace import Workspace
 from jaxrig.systems import load_system
 
 TOKEN = "token-of-the-tests"

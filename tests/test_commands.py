@@ -107,7 +107,7 @@ def accept_jaxrig(words, whole, monkeypatch, capsys):
     assert ran or (missing and not whole), said
 
 
-@pytest.mark.parametrize("module", ["jaxarc.cli", "acbo.cli.app"])
+@pytest.mark.parametrize("module", ["jaxarc.cli", "acbo.cli"])
 def test_the_list_of_commands_says_what_each_command_says_of_itself(module):
     for place, summary in importlib.import_module(module).COMMANDS.values():
         where, _, name = place.partition(":")

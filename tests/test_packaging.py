@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = ("jaxrig", "jaxarc", "jaxtrace", "acbo")
 COMMAND = "from jaxrig.cli import main; main()"
 # Its classes derive from those of Gymnasium, so the module cannot do without it.
-STUDIO = ("jaxrig.studio.server", "jaxrig.studio.security")
+STUDIO = ("jaxrig.studio.server",)
 GYMNASIUM = "jaxarc.adapters.gymnasium"
 IMPORTS = """
 import importlib, json, pkgutil, sys

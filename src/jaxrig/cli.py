@@ -225,8 +225,8 @@ def run_studio(
 
     if missing_modules("studio"):
         raise missing_extra("the studio needs starlette and uvicorn", "studio")
+    from jaxrig.studio.rooms import Workspace
     from jaxrig.studio.server import serve
-    from jaxrig.studio.workspace import Workspace
 
     if not folder.is_dir():
         if read_only:

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import acbo
-from acbo.cli.app import app
+from acbo.cli import app
 from acbo.policy import suggest as engine
 from causal_policies import MiddleOfRanges
 from causal_tables import write_table

@@ -12,8 +12,7 @@ pytest.importorskip("pandas")
 from acbo import studio
 from acbo.campaign import Campaign
 from jaxrig.studio.jobs import Hub, Jobs
-from jaxrig.studio.rooms import Desk
-from jaxrig.studio.workspace import Workspace
+from jaxrig.studio.rooms import Desk, Workspace
 
 EXAMPLE = {"example": "butterfly_5var"}
 ROLES = {name: "set" for name in "ABCD"} | {"E": "target"}

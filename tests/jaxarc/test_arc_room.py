@@ -11,8 +11,7 @@ from jaxarc import studio
 from jaxarc.recording import load_recording, run_again
 from jaxarc.tasks import open_dataset
 from jaxrig.studio.jobs import Hub, Jobs
-from jaxrig.studio.rooms import Desk
-from jaxrig.studio.workspace import Workspace
+from jaxrig.studio.rooms import Desk, Workspace
 
 TASK = "27a77e38"
 SUBMIT, RESIZE = 34, 33

@@ -15,8 +15,7 @@ pytest.importorskip("uvicorn")
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from jaxrig.studio.rooms import Download, Room
-from jaxrig.studio.workspace import Workspace
+from jaxrig.studio.rooms import Download, Room, Workspace
 from studio_server import TOKEN, Client, real_rooms, running_studio
 
 LIMIT = 1000  # bytes of an upload in these tests

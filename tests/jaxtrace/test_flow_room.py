@@ -10,8 +10,7 @@ pytest.importorskip("starlette")
 pytest.importorskip("zarr")
 
 from jaxrig.studio.jobs import Hub, Jobs
-from jaxrig.studio.rooms import Desk
-from jaxrig.studio.workspace import Workspace
+from jaxrig.studio.rooms import Desk, Workspace
 from jaxtrace import studio
 from jaxtrace.bounds import box_bounds
 from jaxtrace.studio_sources import look, seed_positions, series

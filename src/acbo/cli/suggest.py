@@ -111,8 +111,7 @@ def graph(
     json: JsonFlag = False,
 ) -> None:
     """Show the probability of each direct causal edge."""
-    from acbo.pictures.files import FORMATS, save_graph
-    from acbo.pictures.graph import shown_edges
+    from acbo.pictures.graph import FORMATS, save_graph, shown_edges
 
     if out is not None and out.suffix.lower() not in FORMATS:
         raise typer.BadParameter(f"{out.name} does not end in {' or '.join(FORMATS)}")

@@ -13,7 +13,7 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Float
 
-from acbo.posterior.fit import Fit
+from acbo.posterior.inputs import Fit
 from acbo.types import find_column, import_extra
 from jaxrig.notebook import Shown
 

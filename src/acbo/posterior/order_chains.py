@@ -20,7 +20,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
 from acbo.posterior import inputs
 from acbo.posterior.dag_sums import elements_of, masks_by_size
 from acbo.posterior.distribution import USUAL_DISCREPANCY, GraphPosterior
-from acbo.posterior.fit import check_fits
+from acbo.posterior.inputs import check_fits
 from acbo.posterior.subset_scores import (
     CANDIDATES,
     FEW_VARIABLES,

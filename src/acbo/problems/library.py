@@ -14,14 +14,14 @@ from pathlib import Path
 import numpy as np
 
 from acbo.named.tables import DataTable
-from acbo.problems import linear, nonlinear
-from acbo.problems.problem import Problem
+from acbo.problems import nonlinear
+from acbo.problems.problem import SUITE, Problem, reef_linear
 from acbo.types import check_known
 
 _BUILDERS: dict[str, Callable[[], Problem]] = {  # first the public benchmark suite
-    **linear.SUITE,
+    **SUITE,
     **nonlinear.PROBLEMS,
-    "reef_linear": linear.reef_linear,
+    "reef_linear": reef_linear,
     "epidemic_static": nonlinear.epidemic_static,
 }
 

@@ -14,7 +14,6 @@ import numpy as np
 from jax.sharding import Mesh
 
 from jaxarc import bits
-from jaxarc.adapters.learn import LearnEnvironment
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.starts import EnvParams
 from jaxarc.learning.policy import PointPolicy
@@ -26,12 +25,49 @@ from jaxarc.wrappers import (
     ContextualObservationWrapper,
     InputGridObservationWrapper,
 )
+from jaxarc.wrappers.episodes import AnyEnvironment
 from jaxrig.atomic import write_file
 from jaxrig.checkpoint import CheckpointManager
 from jaxrig.compile_guard import compile_once
-from jaxrig.learn import JsonLines, PPOConfig, PPOState, ppo_init, ppo_update, train
+from jaxrig.learn import (
+    JsonLines,
+    PPOConfig,
+    PPOState,
+    Step,
+    ppo_init,
+    ppo_update,
+    train,
+)
 from jaxrig.progress import Meter
 from jaxrig.sharding import is_main, spread
+
+
+class LearnEnvironment(eqx.Module):
+    """A wrapped environment with the protocol of `jaxrig.learn`.
+
+    Learners start other episodes themselves, so the environment has no `AutoReset`; its
+    tasks are arrays of this pytree and hence arguments of a compiled update. Steps draw
+    nothing at random and leave their key unused.
+    """
+
+    env: AnyEnvironment
+
+    def reset(self, key: Any) -> tuple[Any, Any]:
+        """Start an episode; return its state and observation."""
+        state, step = self.env.reset(key)
+        return state, step.observation
+
+    def step(self, key: Any, state: Any, action: Any) -> Step:
+        """Advance by one action; return the state and what it earned."""
+        after, step = self.env.step(state, action)
+        return Step(
+            state=after,
+            observation=step.observation,
+            reward=step.reward,
+            terminated=step.terminated(),
+            truncated=step.truncated(),
+        )
+
 
 PAINTING = (*range(Op.FILL_0, Op.FILL_9 + 1), int(Op.RESIZE))
 CONFIG_FILE = "agent.json"

@@ -2,14 +2,15 @@
 
 from jaxrig.report.charts import bar_chart, line_chart
 from jaxrig.report.images import png_from_array
-from jaxrig.report.page import Report, Section
-from jaxrig.report.parts import (
+from jaxrig.report.page import (
     Beside,
     Code,
     Figure,
     Fold,
     Heading,
     Part,
+    Report,
+    Section,
     Table,
     Text,
 )

@@ -1,16 +1,116 @@
-"""What a system offers to the studio, and what the studio lends it."""
+"""What a system offers to the studio, and what the studio lends it: a folder, the only
+place it reads from and writes to.
+"""
 
 import itertools
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from jaxrig.atomic import write_file
 from jaxrig.studio.jobs import Job, Jobs
-from jaxrig.studio.workspace import Workspace
+
+UPLOADS = "uploads"
+MOST_UPLOADS = 100
+MOST_LISTED = 500
+UPLOAD_BYTES = 256 * 2**20
+
+
+class Workspace:
+    """Paths inside one folder; what leads out of it is refused."""
+
+    def __init__(
+        self, root: Path, read_only: bool = False, upload_bytes: int = UPLOAD_BYTES
+    ):
+        self.root, self.read_only = root.resolve(), read_only
+        self.upload_bytes = upload_bytes
+
+    def shown(self) -> str:
+        """Return the folder as commands in the terminal of the studio would name it."""
+        here = Path.cwd()
+        inside = self.root.is_relative_to(here)
+        return str(self.root.relative_to(here) if inside else self.root)
+
+    def inside(self, name: str | Path) -> Path:
+        """Return the path of a name; ValueError if it, or its link, leads outside."""
+        if "\0" in str(name):
+            raise ValueError("a file name cannot hold a zero byte")
+        path = (self.root / name).resolve()
+        if not path.is_relative_to(self.root):
+            raise ValueError(
+                f"{str(name)!r} lies outside of the studio's folder {self.root}: move "
+                "the file there, or start with another --folder"
+            )
+        return path
+
+    def existing(self, name: str | Path) -> Path:
+        """Return the path of a file or folder that is there."""
+        path = self.inside(name)
+        if not path.exists():
+            raise FileNotFoundError(f"no {str(name)!r} in the studio's folder")
+        return path
+
+    def name(self, path: Path) -> str:
+        """Return a path as pages know it: from the folder on."""
+        return path.relative_to(self.root).as_posix()
+
+    def check_writable(self) -> None:
+        """Refuse to write in a studio that only shows."""
+        if self.read_only:
+            raise ValueError(
+                "this studio is read-only: nothing is saved; start it without "
+                "--read-only to keep files"
+            )
+
+    def write(self, name: str, content: str | bytes) -> Path:
+        """Write a whole file or nothing."""
+        self.check_writable()
+        return write_file(self.inside(name), content)
+
+    def files(self, suffixes: Sequence[str]) -> list[dict[str, Any]]:
+        """List the files with these endings, the newest first, hidden ones left out."""
+        found = [
+            path
+            for path in self.root.rglob("*")
+            if path.suffix.lower() in suffixes
+            and not any(part.startswith(".") for part in path.parts[len(self._parts) :])
+            and path.resolve().is_relative_to(self.root)
+        ]
+        found.sort(key=lambda path: -path.stat().st_mtime)
+        return [
+            {"name": self.name(path), "bytes": path.stat().st_size}
+            for path in found[:MOST_LISTED]
+        ]
+
+    @property
+    def _parts(self) -> tuple[str, ...]:
+        return self.root.parts
+
+    def upload_path(self, name: str, suffixes: Sequence[str]) -> Path:
+        """Return where an upload of this name goes; never over another file."""
+        self.check_writable()
+        plain = re.sub(r"[^\w.+-]", "_", Path(name.replace("\\", "/")).name)[-80:]
+        plain = plain.lstrip(".")
+        if not suffixes:
+            raise ValueError(f"this room reads no files: {name!r} is not kept")
+        if Path(plain).suffix.lower() not in suffixes:
+            known = ", ".join(suffixes)
+            raise ValueError(f"{name!r} is not a file this room reads ({known})")
+        folder = self.inside(UPLOADS)
+        folder.mkdir(parents=True, exist_ok=True)
+        if sum(1 for _ in folder.iterdir()) >= MOST_UPLOADS:
+            raise ValueError(
+                f"there are {MOST_UPLOADS} uploads already: remove some from {folder}"
+            )
+        path, number = folder / plain, 1
+        while path.exists():
+            number += 1
+            path = folder / f"{Path(plain).stem}-{number}{Path(plain).suffix}"
+        return path
 
 
 @dataclass(frozen=True)

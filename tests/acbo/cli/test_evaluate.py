@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from acbo.cli import app
 from acbo.cli import evaluate as command
-from acbo.cli.app import app
 from acbo.evaluation.report import EPISODES, PARENTS, Cell, Report, Result
 from acbo.problems import names
 from causal_policies import small_policy, small_surrogate

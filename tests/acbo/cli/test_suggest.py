@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from acbo.cli.app import app
+from acbo.cli import app
 from acbo.policy import suggest as engine
 from acbo.posterior.order_chains import sample_graphs
 from causal_policies import MiddleOfRanges

@@ -6,8 +6,8 @@ import jax.numpy as jnp
 import pytest
 from typer.testing import CliRunner
 
+from acbo.cli import app
 from acbo.cli import train as command
-from acbo.cli.app import app
 from acbo.cli.train import Job, Kind, Sizes, policy_recipe, surrogate_recipe
 from acbo.surrogate.predictor import load_surrogate
 from jaxrig.atomic import write_file

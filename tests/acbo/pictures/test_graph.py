@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acbo.pictures import graph
-from acbo.pictures.files import save_graph
+from acbo.pictures.graph import save_graph
 from jaxrig.report.images import parse_drawing, png_size
 
 NAMES = ("A", "B & <b>", "Y")

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from acbo.policy.curves import (
+from acbo.policy.features import (
     AMPLITUDES,
     DRAWS,
     LINE,

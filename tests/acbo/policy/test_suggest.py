@@ -9,7 +9,7 @@ import pytest
 
 import acbo
 from acbo.policy import suggest as engine
-from acbo.posterior.fit import Fit
+from acbo.posterior.inputs import Fit
 from acbo.surrogate.predictor import infer_graphs
 from acbo.types import signed
 from causal_policies import MiddleOfRanges

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from acbo.posterior.fit import check_fits
-from acbo.posterior.inputs import check_data
+from acbo.posterior.inputs import check_data, check_fits
 
 # The others may cause the last of three variables, and do; nothing else has causes.
 LISTS = np.array([[1, 2], [0, 2], [0, 1]])

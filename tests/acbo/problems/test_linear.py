@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from acbo.named.model import linear_form
-from acbo.problems import linear
-from acbo.problems.linear import reef_linear
+from acbo.problems.problem import SUITE, chain, erdos_renyi, reef_linear, strong_diamond
 from causal_problems import assert_no_better_on_a_grid
 
 
@@ -43,7 +42,7 @@ def weights_of(problem):
     ],
 )
 def test_equations_and_optima_by_hand(problem, target, edges, optimum):
-    made = linear.SUITE[problem]()
+    made = SUITE[problem]()
     assert made.target == target
     assert weights_of(made) == {tuple(pair): w for pair, w in edges.items()}
     assert made.optimum.intervention == optimum[0]
@@ -53,16 +52,16 @@ def test_equations_and_optima_by_hand(problem, target, edges, optimum):
 
 
 def test_chains_multiply():
-    made = linear.chain(5, 1.5)
+    made = chain(5, 1.5)
     assert made.name == "chain_5var"
     np.testing.assert_allclose(made.optimum.outcome, -5 * 1.5**4)
     assert made.optimum.intervention == {"X0": -5.0}
     with pytest.raises(ValueError, match="chain of 1"):
-        linear.chain(1)
+        chain(1)
 
 
 def test_the_low_noise_diamond():
-    made = linear.strong_diamond()
+    made = strong_diamond()
     assert made.ranges == {"X0": (-3.0, 3.0), "X1": (-3.0, 3.0), "X2": (-3.0, 3.0)}
     assert float(made.scm.high[3]) == 12.0
     assert linear_form(made.scm).noise_scale.tolist() == [0.1] * 4
@@ -72,13 +71,13 @@ def test_the_low_noise_diamond():
 
 @pytest.mark.parametrize("seed", range(20))
 def test_random_graphs_keep_the_rules(seed):
-    made = linear.erdos_renyi(5, 0.2, seed, "random")
+    made = erdos_renyi(5, 0.2, seed, "random")
     weights = weights_of(made)
     assert all(cause < effect for cause, effect in weights)
     assert any(effect == "X4" for _, effect in weights)
     assert all(0.1 <= abs(weight) <= 2 for weight in weights.values())
     assert made.optimum.outcome < 0
-    assert weights == weights_of(linear.erdos_renyi(5, 0.2, seed, "random"))
+    assert weights == weights_of(erdos_renyi(5, 0.2, seed, "random"))
 
 
 def naive_mean(do):

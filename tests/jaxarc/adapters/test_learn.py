@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from arc_environments import clipping, small_env
-from jaxarc.adapters.learn import LearnEnvironment
+from jaxarc.learning.training import LearnEnvironment
 from jaxarc.wrappers import FlattenActionWrapper, PointActionWrapper
 from jaxrig import learn
 from jaxrig.learn.rollout import check_protocol
