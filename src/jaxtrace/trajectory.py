@@ -83,7 +83,7 @@ class Trajectory(Shown):
     was sampled along the paths and the states of behaviors, (T, N) by name.
     """
 
-    shown_by = "jaxtrace.plot.notebook:show_trajectory"
+    shown_by = "jaxtrace.plot.canvas:show_trajectory"
     positions: Float[np.ndarray, "frames particles 3"]
     times: Float[np.ndarray, " frames"]
     velocities: Float[np.ndarray, "frames particles 3"] | None

@@ -323,7 +323,7 @@ class Experiments(Shown):
     `ranges` names the variables that may be set and how far; the target is never one.
     """
 
-    shown_by: ClassVar[str] = "acbo.pictures.notebook:show_experiments"
+    shown_by: ClassVar[str] = "acbo.pictures.charts:show_experiments"
     values: np.ndarray
     intervened: np.ndarray
     names: tuple[str, ...]

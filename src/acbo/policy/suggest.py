@@ -68,7 +68,7 @@ class Suggestion(Shown):
     `candidates` holds each variable at its best value, the one to choose first.
     """
 
-    shown_by: ClassVar[str] = "acbo.pictures.notebook:show_suggestion"
+    shown_by: ClassVar[str] = "acbo.pictures.charts:show_suggestion"
     experiments: tuple[Experiment, ...]
     candidates: tuple[Candidate, ...]
     seen: Experiments

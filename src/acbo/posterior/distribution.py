@@ -35,7 +35,7 @@ class ParentSetPosterior(Shown):
     probabilities, the likeliest first. Made by `create_parent_set_posterior`.
     """
 
-    shown_by: ClassVar[str] = "acbo.pictures.notebook:show_parent_sets"
+    shown_by: ClassVar[str] = "acbo.pictures.charts:show_parent_sets"
     target_variable: str
     parent_set_probs: Mapping[ParentSet, float]
     uncertainty: float
@@ -242,7 +242,7 @@ class GraphPosterior(Shown):
     variables than its network knows.
     """
 
-    shown_by: ClassVar[str] = "acbo.pictures.notebook:show_graphs"
+    shown_by: ClassVar[str] = "acbo.pictures.charts:show_graphs"
     names: tuple[str, ...]
     graphs: np.ndarray
     edge_probs: np.ndarray

@@ -26,7 +26,7 @@ Corner = Float[np.ndarray, " 3"]
 class Field(Shown, abc.ABC):
     """The calls every field answers: what users and trackers of other packages use."""
 
-    shown_by: ClassVar[str] = "jaxtrace.plot.notebook:show_field"
+    shown_by: ClassVar[str] = "jaxtrace.plot.canvas:show_field"
 
     @property
     @abc.abstractmethod
