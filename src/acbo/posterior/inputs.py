@@ -1,5 +1,5 @@
-"""Inputs of the posteriors, checked: arrays or frames, names, edges, tiers; and how well
-the rows fit linear mechanisms with Gaussian noise.
+"""Inputs of the posteriors, checked: arrays or frames, names, edges, tiers; and how
+well the rows fit linear mechanisms with Gaussian noise.
 """
 
 from collections.abc import Collection, Iterable, Sequence
