@@ -30,6 +30,7 @@ CERTAIN = (
     TARGETS_COLUMN,
     *("intervention_target", "interventions", "intervention", "intervened"),
     *("intervened_on", "do", "set_variables", "variables_set", "what_was_set"),
+    *("is_intervention", "is_interventional", "interventional"),
 )
 POSSIBLE = (
     "set",
@@ -39,6 +40,10 @@ POSSIBLE = (
     "manipulated",
     "changed",
     "varied",
+)
+# Headers of columns of 0 and 1 that tell whether one variable was set.
+FLAG = re.compile(
+    r"(?:do|set|intervened|manipulated)_(?:on_)?(.+)|(.+?)_(?:is_|was_)?(?:set|do|intervened|manipulated|intervention)"
 )
 # Whole numbers under the first names are identifiers if all differ; under the others,
 # which may be quantities too, if they count the rows.
@@ -153,11 +158,11 @@ def _open(
     and what there is to tell so far.
     """
     frame, notes = _as_frame(data)
-    for name in ignore:
-        column = find_name(name, list(frame.columns), "ignored column")
-        frame = frame.drop(columns=column)
-    sets, column = _interventions(frame, notes)
-    frame = frame.drop(columns=[column] if column else [])
+    known = list(frame.columns)
+    ignored = [find_name(name, known, "ignored column") for name in ignore]
+    # Rows that set a variable which is ignored are left out later, and told.
+    sets, columns = _interventions(frame, ignored, notes)
+    frame = frame.drop(columns=[*ignored, *columns])
     wanted = None
     if target is not None:
         wanted = find_name(target, list(frame.columns), "target")
@@ -209,19 +214,28 @@ def _names(names: Sequence[str]) -> str:
     return ", ".join(repr(name) for name in names)
 
 
-def _interventions(frame: Any, notes: list[str]) -> tuple[list[dict[str, bool]], str]:
-    """Return the names set in each row (True: softly), and the column that tells."""
+def _interventions(
+    frame: Any, ignored: Sequence[str], notes: list[str]
+) -> tuple[list[dict[str, bool]], list[str]]:
+    """Return the names set in each row (True: softly), and the columns that tell."""
     columns = list(frame.columns)
-    for name in sorted(columns, key=lambda each: plain_name(each) not in CERTAIN):
+    flags = _flag_columns(frame, ignored)
+    sets: list[dict[str, bool]] = [{} for _ in range(len(frame))]
+    for flag, variable in flags.items():
+        notes.append(f"column {flag!r} was read as whether {variable!r} was set")
+        for row in np.flatnonzero(frame[flag] == 1):
+            sets[row][variable] = False
+    candidates = [name for name in columns if name not in (*ignored, *flags)]
+    for name in sorted(candidates, key=lambda each: plain_name(each) not in CERTAIN):
         others = [each for each in columns if each != name]
         if plain_name(name) in CERTAIN:
-            sets = [
+            named = [
                 read_targets(cell, others, f"row {row}: intervention target")
                 for row, cell in enumerate(frame[name].tolist(), 1)
             ]
         else:
-            sets = _sets_if_names(frame[name].tolist(), others)
-            if sets is None:
+            named = _sets_if_names(frame[name].tolist(), others)
+            if named is None:
                 continue
             if plain_name(name) not in POSSIBLE:
                 raise ValueError(
@@ -231,8 +245,23 @@ def _interventions(frame: Any, notes: list[str]) -> tuple[list[dict[str, bool]],
                 )
         if name != TARGETS_COLUMN:
             notes.append(f"column {name!r} was read as what was set in each row")
-        return sets, name
-    return [{}] * len(frame), ""
+        both = zip(sets, named, strict=True)
+        return [flagged | told for flagged, told in both], [*flags, name]
+    return sets, list(flags)
+
+
+def _flag_columns(frame: Any, ignored: Sequence[str]) -> dict[str, str]:
+    """Return the columns that flag that another one was set, with that one."""
+    variables = {plain_name(name): name for name in frame.columns}
+    found: dict[str, str] = {}
+    for name in frame.columns:
+        told = FLAG.fullmatch(plain_name(name))
+        variable = variables.get(told[1] or told[2]) if told else None
+        if variable is None or name in ignored:
+            continue
+        if frame[name].dropna().isin((0, 1)).all():
+            found[name] = variable
+    return found
 
 
 def _sets_if_names(
@@ -304,18 +333,18 @@ def _read_column(column: Any, name: str, decimal: bool) -> Column:
         return Column(None, "it holds complex numbers")
     if pandas.api.types.is_timedelta64_dtype(column):
         return Column(None, "it holds durations; to use it, write numbers")
-    if pandas.api.types.is_bool_dtype(column):
-        return Column(column.to_numpy(np.float64), "", ("False", "True"))
     numbers = pandas.to_numeric(column, errors="coerce").to_numpy(np.float64)
     with np.errstate(over="ignore"):  # the device computes in single precision
         numbers = np.where(np.isfinite(numbers.astype(np.float32)), numbers, np.nan)
     given = column.notna().to_numpy()
+    if all(isinstance(cell, bool | np.bool_) for cell in column[given]):
+        return Column(numbers, "", ("False", "True"))
     words = [str(cell) for cell in column[given & np.isnan(numbers)]]
     everything = [str(cell) for cell in column[given]] if words else []
     numerals = _read_numerals(everything, given, decimal)
     if numerals is not None:
         return numerals
-    if _is_identifier(name, numbers, words, column[given]):
+    if _is_identifier(name, numbers, words, everything):
         return Column(None, "it numbers or names the rows")
     if not words:
         counts = len(numbers) > LISTED and (np.diff(numbers) == 1).all()
@@ -339,21 +368,22 @@ def _plain_cell(cell: Any) -> Any:
 
 
 def _is_identifier(
-    name: str, numbers: np.ndarray, words: Sequence[str], cells: Any
+    name: str, numbers: np.ndarray, words: Sequence[str], cells: Sequence[str]
 ) -> bool:
     plain = plain_name(name)
     usual = plain in IDENTIFIERS or plain.endswith("_id") or plain.startswith("unnamed")
     if words:
         return (
             (usual or len(words) > 2)
-            and cells.is_unique
+            and len(set(map(str.casefold, cells))) == len(cells)
             and not any(map(QUANTITY.fullmatch, words))
             and not any(map(DATE.fullmatch, words))
         )
     if not usual or len(numbers) < 2:
         return False
     if plain in CERTAIN_IDENTIFIERS or plain.endswith("_id"):
-        return cells.is_unique and not np.nansum(numbers % 1)
+        known = numbers[~np.isnan(numbers)]
+        return len(np.unique(known)) == len(known) and not (known % 1).any()
     return bool((np.diff(numbers) == 1).all())
 
 
@@ -397,6 +427,8 @@ def _read_text(words: Sequence[str], given: np.ndarray) -> Column:
         return Column(None, "it holds dates or times")
     parts = [QUANTITY.fullmatch(word) for word in words]
     units = sorted({part[2].strip() for part in parts if part and part[2]})
+    if all(parts) and not units:
+        return Column(None, f"{words[0]} is too large a number")
     if all(parts) and len(units) <= MOST_UNITS:
         if len(units) > 1:
             raise ValueError(
@@ -406,7 +438,8 @@ def _read_text(words: Sequence[str], given: np.ndarray) -> Column:
         numbers = np.full(len(given), np.nan)
         numbers[given] = [float(part[1]) for part in parts if part]
         return Column(numbers, f"the unit {units[0]} was taken off its values")
-    levels = sorted(set(words), key=str.casefold)
+    # "Yes" and "yes" are one level, written as it is first.
+    levels = sorted({word.casefold(): word for word in reversed(words)}.values())
     if len(levels) == 2:
         return _read_levels(words, (levels[0], levels[1]), given)
     if len(levels) == 1:
@@ -426,7 +459,7 @@ def _read_levels(
     if any((high.casefold(), low.casefold()) == pair for pair in LEVELS):
         low, high = high, low
     numbers = np.full(len(given), np.nan)
-    numbers[given] = [float(word == high) for word in words]
+    numbers[given] = [float(word.casefold() == high.casefold()) for word in words]
     return Column(numbers, f"{low!r} was read as 0, {high!r} as 1", (low, high))
 
 

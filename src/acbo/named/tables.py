@@ -11,6 +11,7 @@ import difflib
 import io
 import os
 import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, replace
 from pathlib import Path
@@ -140,7 +141,11 @@ def read_frame(path: str | os.PathLike[str]) -> Any:
     header if it has as many cells as the next line, and that one holds a number.
     """
     pandas = import_extra("pandas", "tables")
-    lines = _decode(Path(path).read_bytes()).splitlines(keepends=True)
+    try:
+        lines = _decode(Path(path).read_bytes()).splitlines(keepends=True)
+    except ValueError as error:
+        raise ValueError(f"{os.fspath(path)}: {error}") from error
+    lines = [line for line in lines if line.strip()]
     start = next((n for n, line in enumerate(lines) if line[0] != "#"), len(lines))
     first = _split_line("".join(lines[start : start + 1]))
     alike = start > 0 and len(_split_line(lines[start - 1])) == len(first)
@@ -150,11 +155,24 @@ def read_frame(path: str | os.PathLike[str]) -> Any:
         lines[start] = re.sub(r"^#+\s*(?=[^,;|\s])", "", lines[start])
     text, header = "".join(lines[start:]), "".join(lines[start : start + 1])
     separator = max(SEPARATORS, key=_unquoted(header).count)
+    if separator not in _unquoted(header):
+        separator = r"\s+"
     # Where semicolons separate, commas are decimal.
     point = "," if separator == ";" else "."
     options = {"sep": separator, "decimal": point, "skipinitialspace": True}
     try:
-        return pandas.read_csv(io.StringIO(text), na_values=MISSING, **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pandas.errors.ParserWarning)
+            # Without index_col, pandas takes the first cells of lines that are longer
+            # than the header for names of rows: every column gets the next one's name.
+            return pandas.read_csv(
+                io.StringIO(text), na_values=MISSING, index_col=False, **options
+            )
+    except pandas.errors.ParserWarning:
+        raise ValueError(
+            f"{os.fspath(path)}: lines have more cells than the header: name every "
+            "column, that of names of rows as well"
+        ) from None
     except (pandas.errors.EmptyDataError, pandas.errors.ParserError) as error:
         raise ValueError(f"{os.fspath(path)} is not a CSV table: {error}") from error
 
@@ -188,6 +206,8 @@ def _decode(data: bytes) -> str:
     """Return the text of a file; spreadsheets write three different ways."""
     if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         return data.decode("utf-16")
+    if b"\0" in data:
+        raise ValueError("the file is not text: save the table as CSV")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -285,6 +305,7 @@ def find_name(name: str, known: Sequence[str], what: str = "variable") -> str:
     >>> find_name("yield", ["Temp (K)", "Yield (%)"])
     'Yield (%)'
     """
+    name = str(name)  # frames may have numbers as names
     if name in known:
         return name
     close = [each for each in known if plain_name(each) == plain_name(name)]

@@ -106,6 +106,8 @@ def test_cells_that_are_no_numbers_are_missing():
         ("#,x,y\n1,1,2\n2,4,5\n3,5,9\n", [1, 2], "'#' was left out: it numbers"),
         ("id,x,y\n71,1,2\n12,4,5\n93,5,9\n", [1, 2], "'id' was left out: it numbers"),
         ("x,x,y\n1,3,2\n4,1,5\n5,0,9\n", [1, 3, 2], "'x.1' is another column 'x'"),
+        ("x y\n1 2\n4   5\n5 9\n", [1, 2], None),
+        ("\n \nx;y\n1,5;2;\n4;5;\n5;9;\n", [1.5, 2], None),
         ("on,x,y\nMar 3 2024,1,2\n4-Mar-24,4,5\n5. March 2024,5,9\n", [1, 2], "dates"),
     ],
 )
@@ -131,9 +133,32 @@ def test_columns_of_levels_and_of_odd_types():
 
 
 def test_a_mapping_is_a_table_too():
-    table = read_table({"x": [1.0, 2, 4], "on": [True, False, True], "y": [1, 2, 3]})
-    assert table.names == ("x", "on", "y")
-    assert table.labels == {"on": ("False", "True")}
+    given = {"x": [1.0, 2, 4, 8], "on": [True, False, True, None], "y": [1, 2, 3, 4]}
+    given |= {"ok": ["Yes", "yes", "no", "No"], "many": [np.ones(2)] * 4}
+    table = read_table(given | {"huge": [1e300, 2e300, 3e300, 4e300]})
+    assert table.names == ("x", "on", "y", "ok")
+    assert table.labels == {"on": ("False", "True"), "ok": ("no", "Yes")}
+    assert table.values[:, 3].tolist() == [1, 1, 0]
+    assert any("1e+300 is too large" in note for note in table.notes)
+
+
+def test_columns_that_flag_what_was_set():
+    flags = {"temp_was_set": [True] + [None] * 11, "do_Dose": [1, 1] + [0] * 10}
+    table = read_table(messy(**flags, do=[""] * 11 + ["temp"]), "yield")
+    assert table.names == read_table(messy(), "yield").names
+    assert np.argwhere(table.intervened).tolist() == [[0, 1], [0, 2], [1, 2], [11, 1]]
+    assert any("'do_Dose' was read as whether 'dose' was" in n for n in table.notes)
+    # Neither a flag of nothing, nor what a variable was set to.
+    settings = {"temp_set": NUMBERS[:, 0] + 1, "oil_set": [0, 1] * 6}
+    found = read_table(messy(**settings), "yield").names
+    assert set(settings) <= set(found)
+
+
+def test_rows_that_set_what_is_ignored_are_left_out():
+    table = read_table(messy(), "yield", ["dose"])
+    assert len(table.values) == ROWS - 3
+    assert any("3 rows were left out: they set 'dose'" in n for n in table.notes)
+    assert read_table(messy(), "yield", ["do", "dose"]).intervened.sum() == 0
 
 
 @pytest.mark.parametrize(
@@ -161,7 +186,23 @@ def test_what_cannot_be_read(change, target, message):
         read_table([1, 2])
 
 
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"x,y\n1,2,3\n2,3,5\n4,5,7\n", "more cells than the header"),
+        (b"x y\nday1 1 2\nday2 2 3\n", "more cells than the header"),
+        (b"PK\x03\x04\0\0", "table.csv: the file is not text"),
+    ],
+)
+def test_files_that_are_no_tables(tmp_path, data, message):
+    path = tmp_path / "table.csv"
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match=message):
+        read_table(path)
+
+
 def test_names_without_case_and_units():
+    assert find_name(2, ["1", "2"]) == "2"  # as frames have them
     known = ["Temp (K)", "temp_max", "yield [%]", "yield (g)"]
     assert find_name("temp", known) == "Temp (K)"
     assert find_name("Temp max", known) == "temp_max"
