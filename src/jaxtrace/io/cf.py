@@ -289,7 +289,7 @@ def is_geographic(axes: Mapping[str, Any], label: str) -> str | None:
         stated.append(said or unit in units or turned)
         fits = np.nanmax(np.abs(np.asarray(coordinate.values, np.float64))) <= limit
         bare = not unit or unit.startswith("degree")
-        begins = name.startswith(beginnings)
+        begins = name.startswith(beginnings) or unit.startswith("degree")
         begins |= standard in str(coordinate.attrs.get("long_name", "")).lower()
         named.append(bare and fits and begins)
     if all(stated):

@@ -24,7 +24,8 @@ TIME_UNITS = {
     **dict.fromkeys(("ns", "nanosecond", "nanoseconds"), 1e-9),
 }
 _PLAIN = ("standard", "gregorian", "proleptic_gregorian", "utc", "tai")
-_ALIASES = {"360": "360_day", "365": "365_day", "366": "366_day"}
+_ALIASES = {"360": "360_day", "365": "365_day", "366": "366_day",
+            "thirty_day_months": "360_day"}  # fmt: skip
 _DAYS = {"noleap": 365, "365_day": 365, "all_leap": 366, "366_day": 366, "360_day": 360}
 
 
@@ -68,7 +69,7 @@ def read_dates(coordinate: Any, values: np.ndarray, label: str) -> Dates | None:
                 "seconds, minutes, hours, days, months or years since a date"
             )
         return None
-    calendar = str(coordinate.attrs.get("calendar", "standard")).lower()
+    calendar = str(coordinate.attrs.get("calendar", "standard")).strip().lower()
     calendar = _ALIASES.get(calendar, calendar)
     if calendar not in (*_PLAIN, *_DAYS, "julian"):
         raise ValueError(
@@ -94,7 +95,12 @@ def first_date(dates: Dates) -> Any:
     what = f"dates in the calendar {dates.calendar} since {dates.reference}"
     cftime = import_extra("cftime", what, "trace")
     units = f"seconds since {dates.reference}"
-    return cftime.num2date(float(dates.seconds[0]), units, dates.calendar)
+    # Files count from a year 0 that the calendars of the world do not have.
+    zero = dates.calendar in ("standard", "julian")
+    zero = zero and re.match("0+-", str(dates.reference)) is not None
+    year = {"has_year_zero": True} if zero else {}
+    first = cftime.num2date(float(dates.seconds[0]), units, dates.calendar, **year)
+    return first.replace(has_year_zero=False) if zero and first.year > 0 else first
 
 
 class Times(NamedTuple):

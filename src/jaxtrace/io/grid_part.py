@@ -46,6 +46,7 @@ from jaxtrace.sphere import (
 
 _OCEAN = {"uo", "water_u", "uvel", "UVEL", "vozocrtx", "ugos"}
 FASTEST = {True: 50.0, False: 200.0}  # m/s, of the ocean and of the air: more is a fill
+FILLS = 1e19  # of a variable: 1e20, 9.97e36 and 1e37 circulate
 
 
 def dimension_roles(
@@ -317,11 +318,13 @@ class Part:
         first = self._variables[0]
         known = self._ocean or "standard_name" in first.attrs
         known |= any(str(d).lower().startswith(("lon", "lat")) for d in first.dims)
-        if known and all(r not in axes or only_counts(axes[r]) for r in "xy"):
+        there = [axes[role] for role in "xy" if role in axes]
+        blank = points_east(first) and not any("units" in a.attrs for a in there)
+        if known and (blank or all(map(only_counts, there))):
             raise ValueError(
                 f"{self.label}: {self.names[0]!r} has no coordinates for "
-                f"{first.dims[-2:]}; give it longitude and latitude, or "
-                "geometry='flat' to count nodes"
+                f"{first.dims[-2:]} with units; give it longitude and latitude, or "
+                "geometry='sphere' if they are, 'flat' if not"
             )
 
     def _go_round(self, stored: list[np.ndarray]) -> list[np.ndarray]:
@@ -367,9 +370,15 @@ class Part:
 
     def check_speed(self, values: np.ndarray, label: str) -> None:
         """Raise ValueError for speeds that no ocean and no wind has."""
+        largest = np.abs(values[..., : 1 if self.scalar else 2])
+        fastest = float(np.nanmax(largest, initial=0.0))
+        if self.scalar and fastest > FILLS:
+            raise ValueError(
+                f"{label}: {self.names[0]} is {fastest:.4g} at most, a fill value that "
+                "the file does not state: give it the attribute _FillValue"
+            )
         if self.radius is None or self.scalar:
             return
-        fastest = float(np.nanmax(np.abs(values[..., :2]), initial=0.0))
         if fastest > FASTEST[self._ocean]:
             raise ValueError(
                 f"{label}: {fastest:.4g} m/s is above {FASTEST[self._ocean]:g} m/s, a "

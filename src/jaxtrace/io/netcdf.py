@@ -20,10 +20,11 @@ from jaxtrace.io.cf import (
     GRID_VELOCITIES,
     axis_role,
     label_dimensions,
+    only_counts,
     split_vector,
     velocity_variables,
 )
-from jaxtrace.io.decoding import Times, count_seconds
+from jaxtrace.io.decoding import Times, count_seconds, first_date, read_dates
 from jaxtrace.io.geometry import Geometry
 from jaxtrace.io.grid_part import Choices, Part
 from jaxtrace.io.mesh_part import MeshPart, find_topology
@@ -95,11 +96,13 @@ class GridSlices(Slices):
         self.time_source, self.time_units = times.words, times.units
         self.calendar = times.calendar
         # Of files that overlap, the first has what both have.
-        kept = np.diff(np.maximum.accumulate(times.seconds), prepend=-np.inf) > 0
+        order = np.argsort(times.seconds, kind="stable")
+        kept = np.diff(times.seconds[order], prepend=-np.inf) > 0
         if not kept.all():
             self._said.append(f"{int((~kept).sum())} slices that overlap left out")
-        self.times: Float[np.ndarray, " steps"] = times.seconds[kept]
-        self._places = places = [places[i] for i in np.flatnonzero(kept)]
+        order = order[kept]
+        self.times: Float[np.ndarray, " steps"] = times.seconds[order]
+        self._places = places = [places[i] for i in order]
         self.labels = tuple(f"{part.label}, slice {row}" for part, row in places)
         if self._land in SHORES:
             self._find_land(land is not None)
@@ -335,14 +338,26 @@ def _time_dimension(data: Any) -> str:
 
 
 def _times(data: Any) -> np.ndarray:
+    """Return the instants of a file, dates as whole milliseconds since one for all."""
     name = _time_dimension(data)
-    return np.asarray(data[name].values if name in data.coords else data.sizes[name])
+    if name not in data.coords:
+        return np.asarray(data.sizes[name])
+    values = np.asarray(data[name].values)
+    dates = read_dates(data[name], values, str(name))
+    if dates is None:
+        return values
+    if dates.reference is None:
+        return dates.seconds
+    first = first_date(dates)
+    midnight = dict.fromkeys(("hour", "minute", "second", "microsecond"), 0)
+    since = first - first.replace(year=1900, month=1, day=1, **midnight)
+    return np.rint(1e3 * (since.total_seconds() + dates.seconds - dates.seconds[0]))
 
 
 def _merge(parts: list[tuple[Any, str]], xarray: Any) -> Any:
     """Return files as one dataset; positions of the same name get that of a variable.
 
-    NEMO calls the positions of u, v and T alike.
+    NEMO calls the positions of u, v and T alike, others the axes of a staggered grid.
     """
     seen: dict[str, Any] = {}
     renamed = []
@@ -351,8 +366,7 @@ def _merge(parts: list[tuple[Any, str]], xarray: Any) -> Any:
         names = {}
         for name in data.variables:
             there = data[name]
-            flat = name in seen and there.ndim == 2
-            if flat and not there.variable.equals(seen[name].variable):
+            if name in seen and there.ndim in (1, 2) and _moved(there, seen[name]):
                 names[name] = f"{name}_{main}"
             seen.setdefault(name, there)
         renamed.append(data.rename(names))
@@ -361,6 +375,20 @@ def _merge(parts: list[tuple[Any, str]], xarray: Any) -> Any:
     except ValueError as error:
         labels = ", ".join(label for _, label in parts)
         raise ValueError(f"{labels}: cannot be put together: {error}") from error
+
+
+def _moved(there: Any, seen: Any) -> bool:
+    """Return whether positions differ by more than rounding; times may, by units."""
+    if axis_role(str(there.name), there.attrs) == "t" or there.dtype.kind not in "iuf":
+        return False
+    if there.ndim == 1 and (only_counts(there) or only_counts(seen)):
+        return False
+    one, other = np.asarray(there.values), np.asarray(seen.values)
+    return not (
+        there.dims == seen.dims
+        and one.shape == other.shape
+        and np.allclose(one, other, rtol=1e-6, atol=1e-6, equal_nan=True)
+    )
 
 
 FORMAT = FileFormat(

@@ -115,6 +115,12 @@ def _side(face: Any, center: Any, axis: int) -> str:
         at = np.asarray(middle.values, np.float64)
         ahead = np.median(np.asarray(there.values, np.float64) - at)
         step = np.median(np.diff(at))
+        if not 0.25 < abs(ahead) / abs(step) < 0.75:
+            raise ValueError(
+                f"{name!r} of {face.name!r} and {center.dims[axis]!r} of "
+                f"{center.name!r} are neither the same positions nor half a cell "
+                "apart: bring the components to the same points first"
+            )
         return "left" if ahead * step < 0 else "right"
     return "left" if _LEFT.match(str(name)) else "right"
 

@@ -11,7 +11,7 @@ from jaxtrace.io.cf import (
     label_dimensions,
 )
 from jaxtrace.io.decoding import read_values
-from jaxtrace.io.loader import load_field
+from jaxtrace.io.loader import load_field, load_variable
 from jaxtrace.io.netcdf import GridSlices
 from jaxtrace.sphere import EARTH_RADIUS, great_circle
 from jaxtrace.tracking import create_tracker
@@ -207,6 +207,10 @@ def test_speeds_are_converted_and_unknown_ones_named():
     assert GridSlices(ocean(), geometry="flat").geometry.radius is None
     with pytest.raises(ValueError, match="1e\\+20 m/s is above 50 m/s, a fill value"):
         GridSlices(ocean(u=1e20)).read(0)
+    with pytest.raises(
+        ValueError, match=r"uo is 1e\+20 at most, a fill value that the"
+    ):
+        load_variable(ocean(u=1e20), "uo")
 
 
 @pytest.mark.parametrize(
@@ -225,7 +229,9 @@ def test_longitudes_are_known_by_their_attributes(east, north):
     assert slices.geometry.radius == EARTH_RADIUS
     assert not any("guessed" in note for note in slices.notes())
     told = ocean(east={"long_name": "Longitude"}, north={"long_name": "Latitude"})
-    for bare in (ocean(east={}, north={}), told.rename(lon="a", lat="b")):
+    only = ocean(east={"units": "degrees"}, north={"units": "degrees", "axis": "Y"})
+    others = [d.rename(lon="x", lat="y") for d in (told, only)]
+    for bare in (ocean(east={}, north={}), *others):
         with pytest.warns(UserWarning, match=r"guessed .*; give geometry='sphere', or"):
             slices = GridSlices(bare)
         assert slices.geometry.radius == EARTH_RADIUS
@@ -243,6 +249,9 @@ def test_rotated_poles_and_counted_nodes_are_refused():
         with pytest.raises(ValueError, match="has no coordinates for"):
             GridSlices(data)
     assert GridSlices(counted, geometry="flat").geometry.radius is None
+    blank = ocean(east={"axis": "X"}, north={"axis": "Y"}).rename(lon="x", lat="y")
+    with pytest.raises(ValueError, match=r"with units; .* geometry='sphere' if they"):
+        GridSlices(blank)
 
 
 def test_radius_is_given_or_stated_by_the_file():
@@ -332,6 +341,15 @@ def test_files_of_other_references_follow_one_another(tmp_path):
     ocean().to_netcdf(tmp_path / "a_1.nc", engine="scipy")
     ocean(dates=later, time=(12.0, 24.0)).to_netcdf(tmp_path / "a_2.nc", engine="scipy")
     assert (GridSlices(tmp_path).times / 86400).tolist() == [0.0, 2.0, 2.5, 3.0]
+    # Slices between those of another file are put between them.
+    between = {"units": "days since 0000-01-01", "calendar": "standard"}
+    early = ocean(u=2.0, dates=between, time=(730911.5, 730913.5))
+    early.to_netcdf(tmp_path / "a_0.nc", engine="scipy")
+    with pytest.warns(UserWarning, match="year zero convention"):
+        slices = GridSlices(tmp_path)
+    assert (slices.times / 86400).tolist() == [0.0, 1.0, 2.0, 2.5, 3.0]
+    assert slices.read(1).max() == 2
+    (tmp_path / "a_0.nc").unlink()
     other = {"units": "days since 2001-03-09", "calendar": "360_day"}
     ocean(dates=other).to_netcdf(tmp_path / "a_3.nc", engine="scipy")
     with pytest.raises(ValueError, match="different calendars"):

@@ -518,24 +518,48 @@ def test_levels_are_depths_although_a_dimension_counts(model):
     assert words in slices.notes()[0]
 
 
+def write_component(path, name, days, east=0.0, north=0.0, since=1):
+    """Write a tenth of the day as u or v, from another day on in hours."""
+    table = np.broadcast_to(np.array(days)[:, None, None], (len(days), 4, 5))
+    unit, scale = ("days", 1) if since == 1 else ("hours", 24)
+    clock = {"units": f"{unit} since 2001-01-{since:02}"}
+    xarray.Dataset(
+        {name: (("time", "lat", "lon"), table / 10.0, {"units": "m/s"})},
+        {
+            "time": ("time", scale * (np.array(days, float) + 1 - since), clock),
+            "lat": ("lat", np.arange(4.0) + north, NORTH),
+            "lon": ("lon", np.arange(5.0) + east, EAST),
+        },
+    ).to_netcdf(path, engine="scipy")
+
+
 def test_series_of_components_are_paired_by_their_times(tmp_path):
-    lon, lat = np.arange(5.0), np.arange(4.0)
-    units = {"units": "days since 2001-01-01"}
     for name, runs in {"u": [[2, 3], [0, 1]], "v": [[3], [0, 1, 2]]}.items():
         for number, days in enumerate(runs):
-            table = np.broadcast_to(np.array(days)[:, None, None], (len(days), 4, 5))
-            xarray.Dataset(
-                {name: (("time", "lat", "lon"), table / 10.0, {"units": "m/s"})},
-                {
-                    "time": ("time", np.array(days, float), units),
-                    "lat": ("lat", lat, NORTH),
-                    "lon": ("lon", lon, EAST),
-                },
-            ).to_netcdf(tmp_path / f"{name}_{number}.nc", engine="scipy")
+            since = 3 if name == "v" else 1
+            write_component(tmp_path / f"{name}_{number}.nc", name, days, since=since)
     slices = GridSlices(tmp_path)
     assert (slices.times / 86400).tolist() == [0, 1, 2, 3]
     for day in range(4):
         np.testing.assert_allclose(slices.read(day)[1, 1, 0, :2], day / 10, rtol=1e-6)
+    write_component(tmp_path / "v_0.nc", "v", [4], since=3)
+    with pytest.raises(ValueError, match=r"its times differ"):
+        GridSlices(tmp_path)
+
+
+def test_axes_of_components_in_separate_files_are_their_own(tmp_path):
+    u, v = tmp_path / "u.nc", tmp_path / "v.nc"
+    write_component(u, "u", [0, 1], east=0.5)
+    write_component(v, "v", [0, 1], north=0.5)
+    grid = GridSlices([u, v]).geometry
+    assert grid.faces
+    np.testing.assert_array_equal(grid.x[0], np.arange(5) + 0.5)
+    np.testing.assert_array_equal(grid.y[:, 0], np.arange(4) + 0.5)
+    for shift, words in (((0.0, 0.5), "'lat_v'"), ((2.5, 0.5), "nor half a cell")):
+        write_component(u, "u", [0, 1])
+        write_component(v, "v", [0, 1], *shift)
+        with pytest.raises(ValueError, match=words):
+            GridSlices([u, v])
 
 
 def new_case(folder):
