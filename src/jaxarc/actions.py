@@ -66,6 +66,13 @@ class _RectangleAction(BaseAction):
 
     def to_selection_mask(self, grid_shape: GridShape) -> Bool[Array, "h w"]:
         """Return True inside the rectangle; corners are clipped into the grid."""
+        # Compared with rows and columns, a batch as long as a side would be taken for
+        # them, and give one mask of all its rows mixed.
+        if any(map(jnp.ndim, self._corners())):
+            raise ValueError(
+                "this is a batch of actions, and a selection mask is that of one: "
+                "jax.vmap(lambda action: action.to_selection_mask(shape))(actions)"
+            )
         return _rectangle_mask(self, tuple(grid_shape))
 
     def validate(

@@ -57,6 +57,17 @@ def test_a_box_selects_the_rectangle_whatever_the_corners(shape, r1, c1, r2, c2)
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("side", [2, 3])
+def test_many_actions_have_no_one_mask(side):
+    """A batch as long as a side would broadcast to one mask of all rows mixed."""
+    for many in (
+        create_point_action([1] * 3, [0, 1, 2], [0, 1, 2]),
+        create_bbox_action([1] * 3, 0, 0, [0, 1, 2], 1),
+    ):
+        with pytest.raises(ValueError, match=r"a batch of actions.*jax\.vmap"):
+            many.to_selection_mask((side, side))
+
+
 def test_the_examples_of_the_document():
     point = PointAction(operation=jnp.array(0), row=jnp.array(5), col=jnp.array(5))
     box = BboxAction(

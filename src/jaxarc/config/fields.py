@@ -66,8 +66,10 @@ class Config:
     unusual: ClassVar[Mapping[str, int]] = {}  # larger values are legal, but logged
 
     def __post_init__(self) -> None:
-        for name in readers_of(type(self)):
+        for name, read in readers_of(type(self)).items():
             value = frozen(getattr(self, name))
+            if isinstance(read, Part):
+                read(value, self.full_name(name))  # or nothing could read its settings
             try:
                 hash(value)
             except TypeError as error:
@@ -158,7 +160,10 @@ class Part:
         """Refuse everything that is not the group."""
         if isinstance(value, self.kind) or (self.optional and value is None):
             return value
-        raise wrong(name, value, f"a {self.kind.__name__}")
+        raise TypeError(
+            f"{name} is {value!r}: give an instance of {self.kind.__name__}; "
+            "JaxArcConfig.from_hydra reads mappings"
+        )
 
 
 _PLAIN: dict[Any, Reader] = {

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, UInt
 
 from jaxarc import bits
-from jaxarc.actions import BaseAction, MaskAction
+from jaxarc.actions import BaseAction, MaskAction, as_int32
 from jaxarc.envs import checks
 from jaxarc.envs.rules import NO_OPERATION, allowed_words
 from jaxarc.envs.spaces import Bounded, DictSpace, action_space, grid_space
@@ -302,7 +302,8 @@ def as_action(action: Any) -> Any:
             "a dictionary action has the keys 'operation' and 'selection'; missing "
             f"or not known: {', '.join(sorted(map(repr, wrong)))}"
         )
-    return MaskAction(*map(jnp.asarray, (action["operation"], action["selection"])))
+    operation = as_int32(action["operation"], "operation")
+    return MaskAction(operation, jnp.asarray(action["selection"]))
 
 
 def possible_operations(env_or_params: Any, state: Any) -> Bool[Array, " operations"]:

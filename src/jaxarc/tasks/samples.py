@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Int
 
+from jaxarc.tasks.identity import NOBODY
 from jaxarc.types import JaxArcTask, is_traced, on_device
 
 BLOCK = 3  # cells a side
@@ -26,14 +27,14 @@ def create_demo_task(
     top, left = max(0, (height - BLOCK) // 2), max(0, (width - BLOCK) // 2)
     given[top : top + BLOCK, left : left + BLOCK] = 1
     return _one_grid_task(
-        given, 2 * given, (1, 1), (max_train_pairs, max_test_pairs), 0
+        given, 2 * given, (1, 1), (max_train_pairs, max_test_pairs), NOBODY
     )
 
 
 def create_mock_task(height: int = 30, width: int = 30) -> JaxArcTask:
     """Return three demonstrations and a test of all-zero grids, already solved."""
     blank = np.zeros((height, width), np.int32)
-    return _one_grid_task(blank, blank, (3, 1), (3, 1), -1)
+    return _one_grid_task(blank, blank, (3, 1), (3, 1), NOBODY)
 
 
 def _one_grid_task(

@@ -48,6 +48,16 @@ def has_wrapper(env: AnyEnvironment, *kinds: type[Wrapper]) -> bool:
     return False
 
 
+def refuse_around(wrapper: Wrapper, *kinds: type[Wrapper]) -> None:
+    """Refuse a wrapper around some it would not understand, as after their resets."""
+    if has_wrapper(wrapper.env, *kinds):
+        raise ValueError(
+            f"a {type(wrapper).__name__} does not go around "
+            f"{' or '.join(kind.__name__ for kind in kinds)}: put actions, channels "
+            "and metrics inside, Vectorize(AutoReset(MetricsWrapper(env)))"
+        )
+
+
 class AutoReset(Wrapper):
     """Starts another episode in the step that ends one.
 
@@ -56,6 +66,9 @@ class AutoReset(Wrapper):
     ended. Starts come from a hash, so that no key is split at every step. With
     `environment.auto_reset` off it begins nothing: a finished episode stays finished.
     """
+
+    def __check_init__(self):
+        refuse_around(self, AutoReset)
 
     def reset(self, key: Any, env_params: Params = None, **start: Any) -> Result:
         """Start an episode."""
@@ -99,6 +112,10 @@ class MetricsWrapper(Wrapper):
 
     On the last step of an episode they are those of the whole episode.
     """
+
+    def __check_init__(self):
+        # It would count on over the episodes that an AutoReset begins inside it.
+        refuse_around(self, AutoReset, Vectorize)
 
     def reset(self, key: Any, env_params: Params = None, **start: Any) -> Result:
         """Start an episode."""

@@ -15,12 +15,18 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int
 
 from jaxarc import bits
-from jaxarc.actions import BboxAction, PointAction
+from jaxarc.actions import BboxAction, PointAction, as_int32
 from jaxarc.envs.environment import Params
 from jaxarc.envs.spaces import Bounded, DictSpace, Discrete
 from jaxarc.episode import Episode, current_pair, load_pair, pair_counts
 from jaxarc.types import JaxArcTask
-from jaxarc.wrappers.episodes import Result, Wrapper
+from jaxarc.wrappers.episodes import (
+    AutoReset,
+    Result,
+    Vectorize,
+    Wrapper,
+    refuse_around,
+)
 
 Channels = Int[Array, "h w channels"]
 
@@ -46,7 +52,7 @@ class ComponentActionWrapper(Wrapper):
                     f"an action has {', '.join(sorted(action))}: it needs "
                     f"{', '.join(names)}"
                 )
-            action = self.kind(*(jnp.asarray(action[name]) for name in names))
+            action = self.kind(*(as_int32(action[name], name) for name in names))
         return self.env.step(state, action, env_params)
 
 
@@ -94,10 +100,7 @@ class FlattenActionWrapper(Wrapper):
         One that is out of range gives a first component out of range, which is refused
         or clipped as the configuration says.
         """
-        number = jnp.asarray(action)
-        if not jnp.issubdtype(number.dtype, jnp.integer):
-            raise TypeError(f"the action is {number.dtype}: give a whole number")
-        rest, components = number.astype(jnp.int32), {}
+        rest, components = as_int32(action, "the action"), {}
         for name, space in reversed(self._components[1:]):
             components[name] = rest % space.num_values
             rest = rest // space.num_values
@@ -111,6 +114,9 @@ class FlattenActionWrapper(Wrapper):
 
 class SeeingWrapper(Wrapper):
     """Shows something else than the environment inside; subclasses say what."""
+
+    def __check_init__(self):
+        refuse_around(self, AutoReset, Vectorize)
 
     @abstractmethod
     def seen(self, inner: Array, state: Any, env_params: Params) -> Array:

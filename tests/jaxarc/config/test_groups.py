@@ -75,7 +75,6 @@ ILLEGAL: list[tuple[Any, str, Any]] = [
     (VisualizationConfig, "output_formats", ("gif",)),
     (VisualizationConfig, "color_scheme", "dark"),
     (VisualizationConfig, "max_memory_mb", 0),
-    (VisualizationConfig, "debug", "standard"),
     (WandbConfig, "project_name", ""),
     (WandbConfig, "tags", ("a", "a")),
     (WandbConfig, "job_type", ""),

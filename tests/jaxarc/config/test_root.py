@@ -154,21 +154,22 @@ def test_equal_configurations_compile_once():
 
 
 def test_errors_of_every_group_are_listed():
-    wrong: Any = "long"
     config = JaxArcConfig(
         environment=EnvironmentConfig(max_episode_steps=0),
         reward=RewardConfig(step_penalty=5),
-        history=wrong,
     )
     assert [error.split(" is ")[0] for error in config.validate()] == [
-        *("environment.max_episode_steps", "reward.step_penalty", "history")
+        *("environment.max_episode_steps", "reward.step_penalty")
     ]
 
 
-def test_a_group_is_no_dictionary():
-    wrong: Any = {"max_episode_steps": 3}
-    with pytest.raises(TypeError, match=r"environment is .* not hashable"):
+@pytest.mark.parametrize("wrong", [{"max_episode_steps": 3}, "long", ActionConfig()])
+def test_a_group_is_nothing_else(wrong):
+    with pytest.raises(TypeError, match=r"environment is .*instance of EnvironmentC"):
         JaxArcConfig(environment=wrong)
+    level: Any = "standard"
+    with pytest.raises(TypeError, match="debug is 'standard': give an instance of D"):
+        VisualizationConfig(debug=level)
 
 
 @pytest.mark.parametrize(

@@ -101,8 +101,23 @@ def test_numbers_out_of_range_are_refused_or_clipped():
 
 def test_fractions_are_no_numbers_of_actions():
     flat = FlattenActionWrapper(PointActionWrapper(small_env()))
-    with pytest.raises(TypeError, match="float32"):
+    with pytest.raises(TypeError, match=r"the action is .*a whole number"):
         flat.unflatten(jnp.float32(2.0))
+
+
+@pytest.mark.parametrize("large", [2**32 + 1, np.int64(2**32 + 1), np.uint64(2**63)])
+def test_numbers_beyond_int32_are_not_cut_to_others(large):
+    env = small_env(make_config((5, 5)))
+    points = PointActionWrapper(env)
+    state, _ = reset(env, jax.random.key(0))
+    cells = {"selection": np.ones((5, 5), bool)}
+    for step_with in (
+        lambda: env.step(state, {"operation": large} | cells),
+        lambda: points.step(state, {"operation": large, "row": 0, "col": 0}),
+        lambda: FlattenActionWrapper(points).step(state, large),
+    ):
+        with pytest.raises(CheckError, match=r"operation is \d{4,}"):
+            step_with()
 
 
 def test_masks_and_flat_numbers_cannot_be_flattened():

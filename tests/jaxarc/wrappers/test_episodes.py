@@ -77,6 +77,16 @@ def test_wrappers_are_found_in_any_depth():
     assert not has_wrapper(small_env(), Wrapper)
 
 
+def test_layers_in_an_order_that_would_miscount_are_refused():
+    env = small_env()
+    for outer in (AutoReset, MetricsWrapper, ContextualObservationWrapper):
+        with pytest.raises(ValueError, match=f"a {outer.__name__} does not go around"):
+            outer(PointActionWrapper(AutoReset(env)))
+    for outer in (MetricsWrapper, ContextualObservationWrapper):
+        with pytest.raises(ValueError, match=r"AutoReset or Vectorize: put .* inside"):
+            outer(Vectorize(env))
+
+
 def layered(**groups):
     env = ContextualObservationWrapper(small_env(clipping(**groups)), 2)
     return MetricsWrapper(PointActionWrapper(env))
