@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from jaxtrace.fields.interpolation import TensorGrid
-from jaxtrace.io.geometry import Cells
+from jaxtrace.io.geometry import Cells, same_geometry
 from jaxtrace.io.hdf5 import H5Slices
 
 h5py = pytest.importorskip("h5py")
@@ -57,6 +57,52 @@ def test_one_file_per_step(tmp_path, lead):
         write(tmp_path / f"a_{number}.h5", velocity=data, time=float(number), **AXES)
     check(H5Slices(tmp_path / "a_*.h5"), (2.0, 9.0, 10.0))
     check(H5Slices(tmp_path), (2.0, 9.0, 10.0))
+
+
+def test_a_step_may_have_a_time_of_its_own(tmp_path):
+    times = (0.5, 1.5, 4.0)
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        for number, (time, values) in enumerate(zip(times, VALUES, strict=True)):
+            step = file.create_dataset(f"velocity/t{number:04d}", data=values)
+            step.attrs["time"] = time
+            file[f"nested/step_{number}/nested"] = values
+            file[f"nested/step_{number}/time"] = time
+        file.attrs["time"] = 7.0
+        for axis, nodes in AXES.items():
+            file[axis] = nodes
+    series = H5Slices(tmp_path / "a.h5")
+    assert series.time_source == "the steps in the file"
+    check(series, times)
+    check(H5Slices(tmp_path / "a.h5", velocity_field_name="nested"), times)
+    with h5py.File(tmp_path / "a.h5", "a") as file:
+        for step in file["velocity"].values():
+            del step.attrs["time"]
+    series = H5Slices(tmp_path / "a.h5")
+    assert series.time_source == "the index of the step (1 times for 3 steps)"
+    check(series)
+
+
+@pytest.mark.parametrize("name", ["U", "flow/Velocity", "run/flow/vel"])
+def test_a_velocity_of_a_usual_name_is_found(tmp_path, name):
+    place = name.rpartition("/")[0]
+    beside = {f"{place}/{axis}".lstrip("/"): nodes for axis, nodes in AXES.items()}
+    path = write(tmp_path / "a.h5", **{name: VALUES, "p": [1.0]}, **beside)
+    series = H5Slices(path)
+    assert series.velocity_name == name
+    check(series)
+
+
+def test_components_and_planes(tmp_path):
+    parts = {name: VALUES[..., i] for i, name in enumerate("uvw")}
+    path = write(tmp_path / "a.h5", t=[0.5, 1.5, 4.0], **parts, **AXES)
+    assert H5Slices(path).velocity_name == "u, v, w"
+    check(H5Slices(path), (0.5, 1.5, 4.0))
+    flat, axes = VALUES[:, 0], {"x": AXES["y"], "y": AXES["z"]}
+    plane = H5Slices(write(tmp_path / "b.h5", velocity=flat, **axes))
+    assert len(plane) == 3
+    np.testing.assert_array_equal(plane.read(1)[:, :, 0], flat[1])
+    one = H5Slices(write(tmp_path / "c.h5", velocity=flat[0], **axes))
+    np.testing.assert_array_equal(one.read(0)[:, :, 0], flat[0])
 
 
 def test_values_on_nodes_and_single_steps(tmp_path):
@@ -136,6 +182,9 @@ def test_nodes_with_and_without_cells(tmp_path):
     mesh = H5Slices(file).read_slice(0)[0]
     assert isinstance(mesh, Cells)
     assert (mesh.n_points, mesh.n_cells) == (4, 1)
+    rows = {"connectivity": np.arange(4)[None]}
+    again = H5Slices(write(tmp_path / "c.h5", **arrays, **rows)).read_slice(0)[0]
+    assert same_geometry(again, mesh)
 
 
 @pytest.mark.parametrize(
