@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from jaxtrace.io.decoding import read_texts
 from jaxtrace.sphere import RADIAN
 
 #: Variables that together are a velocity, in the order tried; the third may be absent.
@@ -228,7 +227,7 @@ def label_dimensions(dataset: Any) -> Any:
     """Return a dataset whose dimensions have coordinates, those that it names else.
 
     OSCAR has the latitudes `lat` of the dimension `latitude`, xmitgcm the depths `Z` of
-    the dimension `k`, whose own coordinate only counts, and WRF dates as text.
+    the dimension `k`, whose own coordinate only counts.
     """
     for dimension in dataset.dims:
         own = dataset.variables.get(dimension)
@@ -245,12 +244,7 @@ def label_dimensions(dataset: Any) -> Any:
         index = str(dimension).lower()
         counts = own is not None and only_counts(own)
         counts = counts and (index in ("i", "j", "k") or axis_role(index, {}) is None)
-        if own is None and not found and "Times" in dataset.variables:
-            there = dataset["Times"].variable
-            if there.dims == (dimension,) and there.dtype.kind in "SUO":
-                found = [(dimension, read_texts(there.values))]
-                dataset = dataset.assign_coords({dimension: found[0]})
-        elif (own is None or counts) and len(found) == 1:
+        if (own is None or counts) and len(found) == 1:
             there = (dimension, found[0].values, found[0].attrs)
             dataset = dataset.assign_coords({dimension: there})
     return dataset
@@ -301,7 +295,7 @@ def _unit(variable: Any) -> str:
     return str(variable.attrs.get("units", "")).strip().lower()
 
 
-def _angle_role(coordinate: Any) -> str | None:
+def angle_role(coordinate: Any) -> str | None:
     """Return whether a variable is a longitude, "x", or a latitude, "y"."""
     unit = _unit(coordinate)
     standard = _ADDED.sub("", _standard(coordinate))
@@ -327,10 +321,10 @@ def find_positions(dataset: Any, variable: Any) -> tuple[Any, Any] | None:
     found: dict[str, list[Any]] = {"x": [], "y": []}
     for name in dict.fromkeys(n for n in names if n in dataset.variables):
         there = dataset[name]
-        if there.ndim == 3 and _angle_role(there) and _stays(there):
+        if there.ndim == 3 and angle_role(there) and _stays(there):
             there = there.isel({there.dims[0]: 0})
         horizontal = there.ndim == 2 and set(there.dims) <= set(variable.dims)
-        role = _angle_role(there) if horizontal else None
+        role = angle_role(there) if horizontal else None
         if role in found:
             found[role].append(there)
     for lon in found["x"]:

@@ -21,6 +21,7 @@ from jaxtrace.io.cf import (
     SPEEDS,
     TURNING,
     Vertical,
+    angle_role,
     axis_role,
     canonical,
     degrees,
@@ -35,7 +36,13 @@ from jaxtrace.io.cf import (
     read_vertical,
     velocity_variables,
 )
-from jaxtrace.io.decoding import Dates, read_dates, read_stretching, read_values
+from jaxtrace.io.decoding import (
+    Dates,
+    read_dates,
+    read_stretching,
+    read_texts,
+    read_values,
+)
 from jaxtrace.io.geometry import ascending, same_geometry
 from jaxtrace.sphere import (
     EARTH_RADIUS,
@@ -45,6 +52,7 @@ from jaxtrace.sphere import (
 )
 
 _OCEAN = {"uo", "water_u", "uvel", "UVEL", "vozocrtx", "ugos"}
+_TEXTS = ("Times", "xtime")  # dates as text, of WRF, FVCOM and MPAS
 FASTEST = {True: 50.0, False: 200.0}  # m/s, of the ocean and of the air: more is a fill
 FILLS = 1e19  # of a variable: 1e20, 9.97e36 and 1e37 circulate
 
@@ -66,6 +74,12 @@ def dimension_roles(
         attributes = {} if coordinate is None else coordinate.attrs
         role = "t" if dated else axis_role(str(dimension), attributes)
         if role is None or role in roles:
+            beside = [c for c in variable.coords.values() if c.dims == (dimension,)]
+            if len({angle_role(c) for c in beside} - {None}) == 2:
+                raise ValueError(
+                    f"{source}: {variable.name!r} has places along {dimension!r}, and "
+                    "no cells between them: add the file of the mesh"
+                )
             raise ValueError(
                 f"{source}: cannot tell which of time, z, y and x the dimension "
                 f"{dimension!r} of {variable.name!r} {tuple(variable.dims)} is; "
@@ -345,7 +359,7 @@ class Part:
 
     def _breaks(self, latitudes: np.ndarray, end: int) -> bool:
         """Return whether a row at a pole is masked, or one value for all longitudes."""
-        if latitudes.size < 3 or abs(latitudes[end]) < 90 - 1e-6:
+        if latitudes.size < 3 or abs(abs(latitudes[end]) - 90) > 1e-6:
             return False
         where = {d: 0 for r, d in self.roles.items() if r in "tz"}
         where[self.roles["y"]] = end
@@ -409,6 +423,18 @@ class Part:
         if dimension is None:
             return np.zeros(1)
         if dimension not in variable.coords:
+            for name in _TEXTS:
+                texts = dataset.variables.get(name)
+                if texts is not None and texts.dims == (dimension,):
+                    values = read_texts(texts.values)
+                    self.dates = read_dates(texts, values, self.label)
+                    return values
+            if self.radius is not None and variable.sizes[dimension] > 1:
+                raise ValueError(
+                    f"{self.label}: the dimension {dimension!r} of {variable.name!r} "
+                    "has no times: give it a coordinate with units, or choose one of "
+                    f"it, as xarray does by isel({dimension}=0)"
+                )
             return np.arange(variable.sizes[dimension], dtype=np.float64)
         coordinate = variable.coords[dimension]
         values = np.asarray(coordinate.values)

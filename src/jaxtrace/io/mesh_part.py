@@ -108,6 +108,12 @@ class MeshPart(Part):
             attributes = first.coords[dimension].attrs if known else {}
             if axis_role(str(dimension), attributes) == "t":
                 self.roles["t"] = dimension
+            elif "edge" in f"{first.attrs.get('location')} {dimension}".lower():
+                raise ValueError(
+                    f"{self.label}: {first.name!r} is on the edges of the mesh, and "
+                    "velocities are understood at nodes and on faces: give "
+                    "velocity_field_name= variables that are"
+                )
             elif first.sizes[dimension] > 1:
                 self._find_levels(dataset, str(dimension))
         for variable in self._variables:

@@ -163,18 +163,27 @@ def test_a_mesh_of_lines_beside_one_of_faces_is_passed_over(tmp_path):
 def test_polygons_of_mpas_are_in_radians_and_filled_up():
     lon, lat, faces = region(9, hole=False)
     full = np.concatenate([faces + 1, faces[:, :1] + 1], 1)  # filled with any number
-    values = np.full((len(faces), 1), 0.5)
+    values, dims = np.full((2, len(faces), 1), 0.5), ("Time", "nCells", "nVertLevels")
+    dates = [b"0001-01-01_00:00:00", b"0001-01-01_06:00:00"]
     data = xarray.Dataset(
         {
-            "uReconstructZonal": (("nCells", "nVertLevels"), values),
-            "uReconstructMeridional": (("nCells", "nVertLevels"), 0 * values),
+            "uReconstructZonal": (dims, values),
+            "uReconstructMeridional": (dims, 0 * values),
+            "xtime": ("Time", dates),
             "verticesOnCell": (("nCells", "maxEdges"), full),
             "nEdgesOnCell": ("nCells", np.full(len(faces), 3)),
             "lonVertex": ("nVertices", np.radians(lon)),
             "latVertex": ("nVertices", np.radians(lat)),
         }
     )
-    mesh, found = open_slices(data).read_slice(0)
+    slices = open_slices(data)
+    assert slices.times.tolist() == [0, 21600]
+    assert slices.time_units == "seconds since 0001-01-01 00:00:00"
+    with pytest.raises(ValueError, match="is on the edges of the mesh"):
+        open_slices(
+            data.assign(dict.fromkeys("uv", (("Time", "nEdges"), values[..., 0])))
+        )
+    mesh, found = slices.read_slice(0)
     assert isinstance(mesh, CurvilinearGrid)
     np.testing.assert_allclose(mesh.x[:, 0], lon)
     np.testing.assert_array_equal(mesh.triangles, faces)

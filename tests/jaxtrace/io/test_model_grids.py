@@ -141,6 +141,10 @@ def test_dimensions_are_placed_by_coordinates_of_other_names():
     )
     with pytest.raises(ValueError, match="no coordinates for"):
         load_field(data.drop_vars(["lat", "lon"]))
+    line = data.isel(latitude=0).rename(longitude="ncells")
+    flat = line.assign_coords(lat=("ncells", lon / 9, NORTH))
+    with pytest.raises(ValueError, match="no cells between them: add the file of the"):
+        load_field(flat)
 
 
 def test_wrf_repeats_its_positions_at_every_instant():
@@ -167,6 +171,8 @@ def test_wrf_repeats_its_positions_at_every_instant():
     dated = data.drop_vars("XTIME").assign(Times=("Time", texts))
     assert GridSlices(dated).times.tolist() == [0, 21600]
     assert GridSlices(dated).time_units == "seconds since 2020-01-01 00:00:00"
+    with pytest.raises(ValueError, match="'Time' of 'U10' has no times: give it a"):
+        GridSlices(data.drop_vars("XTIME"))
     data["XLONG"][1] += 1  # a nest that moves
     with pytest.raises(ValueError, match="cannot tell"):
         GridSlices(data)
