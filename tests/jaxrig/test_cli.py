@@ -150,10 +150,6 @@ def test_options_mean_the_same_in_every_command():
         assert stop.value.code == 2, name
 
 
-def test_bench_lists_without_running(run):
-    assert run("bench", "--list").output == "one.a: first\n"
-
-
 @pytest.mark.parametrize(
     ("only", "titles"), [((), "First Second"), (("two",), "Second")]
 )

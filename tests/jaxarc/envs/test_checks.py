@@ -13,7 +13,6 @@ from omegaconf import OmegaConf
 
 from arc_play import make_config, random_puzzle
 from jaxarc.actions import (
-    PointAction,
     create_bbox_action,
     create_mask_action,
     create_point_action,
@@ -21,7 +20,7 @@ from jaxarc.actions import (
 from jaxarc.config import ConfigValidationError, EnvironmentConfig, JaxArcConfig
 from jaxarc.envs import checks
 from jaxarc.tasks.samples import stack_task_list
-from jaxrig.checks import CheckError, error_mode
+from jaxrig.checks import error_mode
 
 CONFIG = make_config((5, 7))
 
@@ -110,43 +109,11 @@ def test_traced_choices_pass(stack):
 
 
 @pytest.mark.parametrize(
-    ("settings", "wanted"),
-    [
-        ({}, True),
-        ({"validate_actions": False}, False),
-        ({"allow_invalid_actions": True}, False),
-    ],
-)
-def test_when_actions_are_checked(settings, wanted):
-    config = make_config((5, 7), action=settings)
-    assert checks.validates(config) == wanted
-    wrong = create_point_action(77, 0, 0)
-    if wanted:
-        with pytest.raises(CheckError, match=r"action\.operation is 77"):
-            checks.checked_action(wrong, config)
-    else:
-        _, left = checks.checked_action(wrong, config)
-        assert not left
-
-
-@pytest.mark.parametrize(
     ("mode", "left"), [("nan", True), ("off", False), ("breakpoint", True)]
 )
 def test_other_error_modes_leave_the_check_to_the_step(mode, left):
     with error_mode(mode):
         assert checks.checked_action(create_point_action(77, 0, 0), CONFIG)[1] == left
-
-
-def test_a_traced_action_is_checked_in_the_step():
-    seen = []
-
-    def call(operation):
-        action = PointAction(operation, operation, operation)
-        seen.append(checks.checked_action(action, CONFIG)[1])
-        return operation
-
-    jax.jit(call)(jnp.int32(1))
-    assert seen == [True]
 
 
 def test_broken_rules_are_refused_or_logged(caplog):

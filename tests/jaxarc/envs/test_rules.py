@@ -152,17 +152,6 @@ def test_a_mode_without_pairs_stays_where_it_is():
     assert after == 0
 
 
-TERMS = {
-    "step_penalty": 0.0,
-    "success_bonus": 0.0,
-    "control_operation_penalty": 0.0,
-    "demo_completion_bonus": 0.0,
-    "test_completion_bonus": 0.0,
-    "efficiency_bonus": 0.0,
-    "training_similarity_weight": 0.0,
-}
-
-
 def outcome(**changes):
     facts = {
         "operation": jnp.int32(3),
@@ -192,7 +181,6 @@ def paid(terms, frequency: Any = "step", policy: Any = "clip", **facts):
 
 
 SOLVED = {"solved": True, "newly_solved": True}
-SUBMITTED = {"operation": jnp.int32(34), "submitted": True, "settled": True}
 
 
 def test_documented_figures_of_the_default_rewards():
@@ -200,23 +188,3 @@ def test_documented_figures_of_the_default_rewards():
     assert paid({}, improvement=gain) == pytest.approx(0.25 - 0.01)
     solving = paid({}, improvement=gain, **SOLVED)
     assert solving == pytest.approx(0.25 - 0.01 + 10 + 1 + 1)
-
-
-@pytest.mark.parametrize(
-    ("term", "facts"),
-    [
-        ("step_penalty", {}),
-        ("success_bonus", SOLVED),
-        ("demo_completion_bonus", SOLVED),
-        ("test_completion_bonus", SOLVED | SUBMITTED | {"testing": True}),
-        ("efficiency_bonus", SOLVED),
-        ("consecutive_success_bonus", SOLVED | {"others_solved": True}),
-        ("progress_bonus", {"improvement": jnp.float32(0.1)}),
-        ("control_operation_penalty", {"operation": jnp.int32(35)}),
-        ("pair_switching_bonus", {"operation": jnp.int32(41)}),
-        ("unsolved_submission_penalty", SUBMITTED),
-        ("unsolved_submission_penalty", SUBMITTED | {"testing": True}),
-    ],
-)
-def test_a_term_is_paid_alone(term, facts):
-    assert paid(TERMS | {term: -0.5}, **facts) == pytest.approx(-0.5)

@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arc_environments import SHAPE, clipping, small_buffer, small_params
-from arc_play import make_config
 from arc_states import assert_same
 from jaxarc.envs.starts import (
     EnvParams,
@@ -74,12 +73,6 @@ def sides():
 def test_modes_are_zero_and_one(mode):
     with pytest.raises(ValueError, match="episode_mode"):
         small_params(episode_mode=mode)
-
-
-def test_a_configuration_with_errors_is_refused():
-    config = make_config(SHAPE, steps=0)
-    with pytest.raises(ValueError, match="max_episode_steps"):
-        small_params(config)
 
 
 def test_a_buffer_is_a_stack_of_tasks():
@@ -171,14 +164,6 @@ def test_a_first_row_is_drawn_even_in_order():
     params = small_params(ordered(), subset_indices=[3, 0, 2])
     rows = jax.jit(jax.vmap(lambda seed: choose_row(params, seed)))(seeds(60))
     assert set(np.asarray(rows).tolist()) == {0, 2, 3}
-
-
-def test_a_start_is_a_function_of_its_seed():
-    params = small_params(augment=True)
-    start = jax.jit(lambda seed: start_episode(params, seed))
-    assert_same(start(jnp.uint32(3)), start(jnp.uint32(3)))
-    rows = {int(start(seed).task_row) for seed in seeds(20)}
-    assert rows == {0, 1, 2, 3}
 
 
 def test_what_is_given_is_taken_and_what_does_not_exist_is_the_first():

@@ -50,22 +50,6 @@ def test_a_stack_holds_every_task(room):
         assert int(one.task_index) == 7 + index
 
 
-def test_one_task_equals_its_row():
-    raw, room = some_tasks(30), ROOMS[0]
-    packed = pack_tasks(raw)
-    for row, task in enumerate(raw):
-        one = unstacked_task(packed, row, room, row)
-        assert_holds(one, task, room)
-        assert one.num_train_pairs.shape == one.task_index.shape == ()
-
-
-def test_a_missing_answer_is_all_padding():
-    task = unstacked_task(pack_tasks(some_tasks()), 2, ROOMS[0], 0)
-    assert (np.asarray(task.true_test_output_grids) == -1).all()
-    assert not np.asarray(task.true_test_output_masks).any()
-    assert np.asarray(task.test_input_masks).any()
-
-
 def test_packing_in_chunks_changes_nothing(monkeypatch):
     raw = some_tasks()
     whole = pack_tasks(raw)

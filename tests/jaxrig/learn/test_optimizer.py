@@ -11,7 +11,6 @@ from hypothesis.extra.numpy import arrays
 
 from jaxrig.learn.optimizer import (
     advantages,
-    clipped_surrogate,
     descend,
     improve,
     make_optimizer,
@@ -118,10 +117,3 @@ def test_advantages_equal_the_definition():
         found = estimate(reward, value, next_value, done)
         expected = naive_advantages(reward, value, next_value, done, 0.9, 0.8)
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
-
-
-def test_gains_end_where_the_ratio_is_clipped():
-    ratio = np.asarray([0.5, 1.0, 1.5, 0.5, 1.5], np.float32)
-    advantage = np.asarray([1, 1, 1, -1, -1], np.float32)
-    found = jax.jit(clipped_surrogate)(ratio, advantage, 0.2)
-    np.testing.assert_allclose(found, [0.5, 1.0, 1.2, -0.8, -1.5], rtol=1e-6)

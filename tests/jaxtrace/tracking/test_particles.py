@@ -6,7 +6,6 @@ from scipy import stats
 
 from jaxtrace.tracking.particles import (
     Draw,
-    move,
     noise_key,
     recycle,
     retire,
@@ -22,28 +21,6 @@ def particles():
     return seed_particles(jnp.asarray(places), ())
 
 
-def test_a_seed_that_is_nowhere_is_lost(particles):
-    np.testing.assert_array_equal(particles.alive, [True, True, True, False])
-    np.testing.assert_array_equal(
-        particles.status, [*[ParticleStatus.ACTIVE] * 3, ParticleStatus.LOST]
-    )
-    assert np.isnan(particles.exit_time).all()
-    assert np.isfinite(particles.positions).all()
-    np.testing.assert_array_equal(particles.slots, range(4))
-
-
-def test_the_retired_stay_where_they_went(particles):
-    gone = jnp.asarray([True, False, False, True])
-    where = jnp.full((4, 3), 5.0)
-    when = jnp.full(4, 2.5)
-    found = retire(particles, gone, ParticleStatus.EXITED, where, when)
-    np.testing.assert_array_equal(found.positions[0], [5, 5, 5])
-    np.testing.assert_array_equal(found.positions[1:], particles.positions[1:])
-    np.testing.assert_array_equal(found.alive, [False, True, True, False])
-    assert found.status[0] == ParticleStatus.EXITED
-    assert found.exit_time[0] == 2.5
-
-
 def test_nobody_retires_twice(particles):
     everyone = jnp.ones(4, bool)
     once = retire(
@@ -56,12 +33,6 @@ def test_nobody_retires_twice(particles):
     np.testing.assert_array_equal(twice.positions, once.positions)
     np.testing.assert_array_equal(twice.exit_time, once.exit_time)
     assert twice.status[3] == ParticleStatus.LOST
-
-
-def test_only_the_living_move(particles):
-    found = move(particles, jnp.zeros((4, 3)))
-    np.testing.assert_array_equal(found.positions[:3], 0)
-    np.testing.assert_array_equal(found.positions[3], particles.positions[3])
 
 
 def test_newcomers_are_a_generation_later(particles):

@@ -24,17 +24,6 @@ def quietly(*args):
         return plan_times(*args)
 
 
-def test_span_and_frames_decide_the_clock_and_a_long_step_warns():
-    with pytest.warns(UserWarning, match=r"dt=0\.005 .* spacing 0\.00266845"):
-        timing = plan_times((0, 4), 1500, 0.005)
-    assert timing.frames[0] == 0
-    assert timing.frames[-1] == 4
-    assert len(timing.frames) == 1500
-    assert timing.substeps == 1
-    assert timing.dt == pytest.approx(4 / 1499, rel=1e-15)
-    assert timing.requested == 0.005
-
-
 @pytest.mark.parametrize(
     ("dt", "substeps"),
     [
@@ -51,11 +40,6 @@ def test_substeps_are_as_few_as_keep_within_dt(dt, substeps):
     timing = plan_times((0, 1), 11, dt)
     assert timing.substeps == substeps
     assert timing.dt == pytest.approx(0.1 / substeps)
-
-
-@pytest.mark.parametrize("dt", [0.1, 0.1009])
-def test_a_step_within_a_hundredth_of_the_spacing_is_no_news(dt):
-    assert plan_times((0, 1), 11, dt).substeps == 1
 
 
 def test_without_a_number_of_frames_they_are_a_step_apart():
