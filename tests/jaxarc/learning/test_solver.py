@@ -12,7 +12,7 @@ import pytest
 from jaxarc import bits
 from jaxarc.config.groups import DatasetConfig
 from jaxarc.learning.planner import plan
-from jaxarc.learning.solver import examples, load_solver, predict, rules
+from jaxarc.learning.solver import examples, load_solver, predict, rules, voting
 from jaxarc.learning.solver.examples import (
     ABSENT,
     HIDDEN,
@@ -41,6 +41,7 @@ from jaxarc.learning.training import fit_tasks
 from jaxarc.tasks.augment import random_augmentation, transform_planes
 from jaxarc.tasks.packing import pack_tasks, stack_tasks
 from jaxarc.tasks.task_json import RawTask
+from jaxrig.compile_guard import compile_once
 
 TINY = NetworkConfig(
     *(3, 3, 2), pairs=3, features=16, heads=2, hidden=16, blocks=1, loops=2, id_tokens=2
@@ -195,6 +196,20 @@ def test_saved_networks_answer_without_the_outputs(trained, tmp_path):
     assert np.array_equal(ranked[0].grid, other[0].grid)
     assert ranked[0].confidence == other[0].confidence
     assert sum(c.confidence for c in ranked) == pytest.approx(1.0)
+
+
+def test_parts_that_fit_the_memory_change_no_answer(trained, monkeypatch):
+    networks = trained[3].average
+    task = jax.tree.map(lambda x: x[0], make_tasks())
+    (whole,) = predict(networks, task, votes=4)
+    monkeypatch.setattr(voting, "WEIGHTS", 1)  # one example at a time
+    program = compile_once(voting._answer, max_traces=1)
+    monkeypatch.setattr(voting, "_compiled_answer", program)
+    (parted,) = predict(networks, task, votes=4)
+    assert program.trace_count == 1
+    for one, other in zip(whole, parted, strict=True):
+        assert np.array_equal(one.grid, other.grid)
+        assert one.confidence == pytest.approx(other.confidence, abs=1e-5)
 
 
 def test_the_environment_solves_what_the_predictor_solves():

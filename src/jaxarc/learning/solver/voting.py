@@ -30,7 +30,7 @@ from jaxarc.learning.solver.examples import (
     draw_query,
     undo_augmentation,
 )
-from jaxarc.learning.solver.network import NetworkConfig, SolverNetwork
+from jaxarc.learning.solver.network import Example, NetworkConfig, SolverNetwork
 from jaxarc.learning.training import fit_tasks
 from jaxarc.registration import UNCHECKED
 from jaxarc.types import JaxArcTask
@@ -38,7 +38,8 @@ from jaxrig.checkpoint import load_tree, read_header, save_tree
 from jaxrig.compile_guard import compile_once
 from jaxrig.progress import Meter
 
-AT_ONCE = 512  # examples that go through the network together
+AT_ONCE = 512  # examples of one call
+WEIGHTS = 2**28  # bytes of the attention weights of examples that are read together
 VOTES = 16
 # The solvers of the package, by the data set that they were trained on: grids of 5 x 5
 # cells, and of all sizes up to 12 x 12.
@@ -64,13 +65,35 @@ def _answer(
         keys = jax.random.split(key, len(queries.rows))
         draw = lambda k, query: draw_query(k, bank, query, network.config)
         example, symmetry, colors = jax.vmap(draw)(keys, queries)
-        logits = jax.nn.log_softmax(network(example)[-1, :, 0])
-        best, score = jnp.argmax(logits, axis=-1), jnp.max(logits, axis=-1)
+        best, score = _read_in_parts(network, example)
         grids = jax.vmap(undo_augmentation)(best, symmetry, colors)
         return grids.astype(jnp.int8), jnp.sum(score, axis=(1, 2))
 
     keys = jax.random.split(key, members_of(networks))
     return eqx.filter_vmap(member)(networks, keys)
+
+
+def _read_in_parts(
+    network: SolverNetwork, examples: Example
+) -> tuple[Int[Array, "n h w"], Float[Array, "n h w"]]:
+    """Return the likeliest color of every asked cell, and its log probability.
+
+    All 512 examples at once would take 15 GB for grids of 12 x 12 cells, and longer
+    than parts whose attention weights stay near the caches.
+    """
+
+    def read(part: Example) -> tuple[Array, Array]:
+        logits = jax.nn.log_softmax(network(part)[-1, :, 0])
+        return jnp.argmax(logits, axis=-1), jnp.max(logits, axis=-1)
+
+    config, count = network.config, examples.task.shape[0]
+    most = max(1, WEIGHTS // (4 * config.heads * config.tokens**2))
+    size = next(n for n in range(min(most, count), 0, -1) if count % n == 0)
+    if size == count:
+        return read(examples)
+    split = lambda x: x.reshape(-1, size, *x.shape[1:])
+    joined = lambda x: x.reshape(count, *x.shape[2:])
+    return jax.tree.map(joined, jax.lax.map(read, jax.tree.map(split, examples)))
 
 
 # One trace for each size of network and of batch.
