@@ -3,6 +3,8 @@
 `state.replace`: what is put in is read back, what cannot be is refused.
 """
 
+from functools import partial
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -89,12 +91,15 @@ def test_a_batch_is_an_ordinary_pytree(tasks):
     step = lambda state, action: arc_step(state, action, CONFIG)
     mapped, *found = jax.jit(jax.vmap(step))(states, actions)
     jax.tree.map(np.testing.assert_array_equal, found, wanted)
+    fold = partial(jax.tree.map, lambda x: x.reshape(2, 3, *x.shape[1:]))
+    _, *found = batch_step(fold(states), fold(actions), CONFIG)
+    jax.tree.map(np.testing.assert_array_equal, found, fold(wanted))
 
     @jax.jit
     def rearranged(states):
         front, back = (jax.tree.map(lambda x, s=s: x[s], states) for s in SLICES)
         joined = jax.tree.map(lambda *x: jnp.concatenate(x), front, back)
-        return jax.tree.map(lambda x: x.reshape(2, 3, *x.shape[1:]), joined)
+        return fold(joined)
 
     tall = rearranged(mapped)
     last = jax.tree.map(lambda x: x[1, 2], jax.device_get(tall))

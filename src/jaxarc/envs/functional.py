@@ -83,7 +83,7 @@ def batch_reset(
 
 
 def batch_step(states: ArcEnvState, actions: Any, config: Any) -> StepResult:
-    """Step every row of a batch as `arc_step` does."""
+    """Step every row of a batch as `arc_step` does; any axes may lead."""
     return _take_step(_step_many, states, actions, config)
 
 
@@ -166,15 +166,14 @@ def _step(
     """
     config, checked, shared = rules
     advance_one = functools.partial(_advance, config=config, checked=checked)
-    many = episode.step_count.ndim > 0
-    checks.check_action_rows(action, episode.step_count.shape)
-    if many:
-        axes = (None if shared else 0, 0, 0)
-        advance_one = jax.vmap(advance_one, in_axes=axes)
+    rows = episode.step_count.shape
+    checks.check_action_rows(action, rows)
+    for _ in rows:  # one axis mostly; a batch that was reshaped has several
+        advance_one = jax.vmap(advance_one, in_axes=(None if shared else 0, 0, 0))
     after, reward, info = advance_one(tasks, episode, action)
     names = _STEPPED if after.action_history.size else _STEPPED[:-1]
     changed = {name: getattr(after, name) for name in names}
-    if not many and not is_stack(tasks):
+    if not rows and not is_stack(tasks):
         del info["available_demo_pairs"], info["available_test_pairs"]
     return changed, after.cells(), reward, info
 
