@@ -41,7 +41,7 @@ def run_case(
     it. `tell` is given one line for each thing done. `approve` is asked before a new
     run that writes more than `ASK_ABOVE`, or takes more room or memory than there is.
     """
-    _claim(case, overwrite)
+    begun = _claim(case, overwrite)
     with working(case):
         clock: dict[str, float] = {}
         with timed(clock, "loading"):
@@ -60,7 +60,7 @@ def run_case(
             _check_cost(case, plan, tell, approve)
         write_case(case, case.folder / CASE_FILE)
         with record_compilations() as log, timed(clock, "tracking"):
-            trajectory = _track(case, plan, found > 0, meter or Meter())
+            trajectory = _track(case, plan, begun or found > 0, meter or Meter())
         if trajectory.variables:
             tell(f"sampled {', '.join(sorted(trajectory.variables))}")
         clock["compiling"] = min(log.seconds, clock["tracking"])
@@ -91,15 +91,19 @@ _DECISIVE_TRACKING = (
 )
 
 
-def _claim(case: Case, overwrite: bool) -> None:
-    """Make the folder of a case ready for it; refuse one that holds another run."""
+def _claim(case: Case, overwrite: bool) -> bool:
+    """Make the folder of a case ready for it; refuse one that holds another run.
+
+    Return whether it holds what this run left, which may have no frame yet.
+    """
     store = store_path(case)
     if overwrite:
         state = store.with_name(store.name + ".state")
         frames = store.with_name(f"{store.stem}_frames")  # beside a .pvd
         for path in (store, state, frames, _output(case)):
             remove_path(path)
-    elif store.exists() and (case.folder / CASE_FILE).is_file():
+    begun = store.exists() and (case.folder / CASE_FILE).is_file()
+    if begun:
         before = stored_case(case.folder)
         changed = [
             *(f"[{n}]" for n in _DECISIVE if getattr(before, n) != getattr(case, n)),
@@ -115,6 +119,7 @@ def _claim(case: Case, overwrite: bool) -> None:
                 "(--overwrite), or set another folder in [output]"
             )
     case.folder.mkdir(parents=True, exist_ok=True)
+    return begun
 
 
 def _check_cost(

@@ -7,6 +7,7 @@ import pytest
 
 from jaxrig import Meter
 from jaxtrace.io.convert import read_recorded
+from jaxtrace.io.store import open_store
 from jaxtrace.workflow.case import load_case
 from jaxtrace.workflow.run import run_case, store_path, stored_case
 from trace_cases import SMALL, bare, write_slices, write_small
@@ -89,6 +90,9 @@ def test_a_run_that_was_stopped_continues_bit_for_bit(case, store):
     exported = read_recorded(outcome.files[0])
     np.testing.assert_array_equal(exported.positions, whole.positions)
     assert run_case(case).share == 0
+    with open_store(store_path(case), "a") as frames:
+        frames.truncate(0)  # as a kill before the first frame leaves it
+    assert run_case(case).share == 1
 
 
 def test_the_run_of_another_case_is_not_replaced_unasked(case):
