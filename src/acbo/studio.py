@@ -72,7 +72,7 @@ def _frame(desk: Desk, source: Mapping[str, Any]) -> Any:
         drawn = sample_from_scm(scm, EXAMPLE_ROWS)
         pandas = import_extra("pandas", "tables")
         return pandas.DataFrame([dict(row.values) for row in drawn])[list(scm.names)]
-    frame = read_frame(desk.folder.existing(required(source, "file", str)))
+    frame = read_frame(desk.folder.file(required(source, "file", str)))
     if len(frame) > MOST_ROWS or len(frame.columns) > MOST_COLUMNS:
         raise ValueError(
             f"the table has {len(frame):,} rows and {len(frame.columns)} columns: the "
@@ -136,16 +136,17 @@ def start(desk: Desk, request: Mapping[str, Any]) -> dict[str, Any]:
         ranges = library.get(source["example"]).ranges
     frame = _frame(desk, source)
     given = str(source.get("example") or Path(source["file"]).stem)
-    name, folder = desk.fresh(CAMPAIGNS, given)
-    campaign = Campaign.create(
-        folder,
-        frame,
-        named("target")[0],
-        required(request, "maximize", bool),
-        settable=named("set"),
-        ignore=named("ignored"),
-        ranges={key: ends for key, ends in ranges.items() if key in named("set")},
-    )
+    with desk.lock:  # two tabs may start at once
+        name, folder = desk.fresh(CAMPAIGNS, given)
+        campaign = Campaign.create(
+            folder,
+            frame,
+            named("target")[0],
+            required(request, "maximize", bool),
+            settable=named("set"),
+            ignore=named("ignored"),
+            ranges={key: ends for key, ends in ranges.items() if key in named("set")},
+        )
     if "example" in source:
         write_file(campaign.folder / "example.txt", source["example"])
     return _thinking(desk, name)
@@ -318,7 +319,7 @@ def download(desk: Desk, request: Mapping[str, Any]) -> Download:
     campaign, file = _campaign(desk, request), io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(campaign.folder.iterdir()):
-            if path.is_file() and not path.name.startswith("."):
+            if path.is_file() and not (path.is_symlink() or path.name[0] == "."):
                 archive.write(path, f"{request['campaign']}/{path.name}")
     return Download(f"{request['campaign']}.zip", file.getvalue())
 

@@ -176,7 +176,10 @@ def open_game(desk: Desk, request: Mapping[str, Any]) -> dict[str, Any]:
 
 def _begin(desk: Desk, request: Mapping[str, Any]) -> Game:
     kind = dataset_kind(required(request, "dataset", str))
-    task_id, pair = required(request, "task", str), int(request.get("pair", 0))
+    task_id, pair = (
+        required(request, "task", str),
+        required({"pair": 0, **request}, "pair", int),
+    )
     plain = re.sub(r"[^\w.-]", "_", task_id)[:60]
     taken = {game["name"] for game in games(desk, {})} | set(_held(desk))
     stem = f"{kind}-{plain}-t{pair + 1}"

@@ -73,28 +73,27 @@ def sources(desk: Desk, request: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _drawn_case(desk: Desk, request: Mapping[str, Any], folder: Path) -> Case:
-    """Return the case of a request: its source with what was chosen on the page."""
+def _drawn_case(desk: Desk, request: Mapping[str, Any]) -> Case:
+    """Return the case of a request: its source with what was chosen on the page,
+    without seeds and folder.
+    """
     case = source_case(desk, request)
     frames = required(request, "frames", int)
     if not 2 <= frames <= MOST_FRAMES:
         raise ValueError(f"{frames} frames: give 2 to {MOST_FRAMES:,}")
-    span = [required({"t": t}, "t", float) for t in required(request, "span", list)]
+    span = _span(request)
     boundary = required(request, "boundary", str)
     if boundary != case.boundary.type:
         given = case.boundary.to_mapping().get("bounds")
         keeps = given is not None and boundary not in ("none", "walls")
         bounds = {"bounds": given} if keeps else {}
         case = replace(case, boundary=tables.Boundary(boundary, freeze(bounds)))
-    if len(span) != 2 or span[0] == span[1]:
-        raise ValueError(f"the times {span} are not a start and another end")
     between = abs(span[1] - span[0]) / (frames - 1)
     step = None if case.time.dt is None else min(case.time.dt, between)
-    diffusivity = request.get("diffusivity") or None
+    mixing = required({"diffusivity": 0.0, **request}, "diffusivity", float)
     return replace(
         case,
         particles=tables.Particles(
-            file=str(folder / "seeds.csv"),
             release=case.particles.release,
             max_age=case.particles.max_age,
         ),
@@ -102,12 +101,17 @@ def _drawn_case(desk: Desk, request: Mapping[str, Any], folder: Path) -> Case:
         tracking=replace(
             case.tracking, integrator=required(request, "integrator", str)
         ),
-        motion=replace(
-            case.motion, diffusivity=None if diffusivity is None else (diffusivity,) * 3
-        ),
+        motion=replace(case.motion, diffusivity=(mixing,) * 3 if mixing else None),
         sample=replace(case.sample, variables=_color(request)),
-        output=tables.Output(str(folder), formats=(), reports=False, page=False),
     )
+
+
+def _span(request: Mapping[str, Any]) -> tuple[float, float]:
+    """Return the times of a request; ValueError unless they are two that differ."""
+    span = [required({"t": t}, "t", float) for t in required(request, "span", list)]
+    if len(span) != 2 or span[0] == span[1] or not np.isfinite(span).all():
+        raise ValueError(f"the times {span} are not a start and another end")
+    return span[0], span[1]
 
 
 def _color(request: Mapping[str, Any]) -> tuple[str, ...]:
@@ -122,8 +126,7 @@ def run(desk: Desk, request: Mapping[str, Any]) -> dict[str, Any]:
         raise ValueError(f"{count:,} particles: give 1 to {MOST_PARTICLES:,}")
     source = required(request, "source", dict)
     stem = str(source.get("flow") or Path(required(source, "file", str)).stem)
-    name, folder = desk.fresh(RUNS, stem)
-    case = _drawn_case(desk, request, folder)
+    case = _drawn_case(desk, request)
     field, _ = make_field(case)
     domain = find_domain(case, as_field(field))
     numbers = len(shown_axes(domain)) + len(_color(request))
@@ -136,7 +139,12 @@ def run(desk: Desk, request: Mapping[str, Any]) -> dict[str, Any]:
         )
     seeds = seed_positions(required(request, "seeds", list), count, domain)
     lines = [",".join(f"{value:.9g}" for value in place) for place in seeds]
-    folder.mkdir(parents=True, exist_ok=True)
+    with desk.lock:  # two tabs may track at once
+        name, folder = desk.fresh(RUNS, stem)
+        folder.mkdir(parents=True)
+    seeds_file = replace(case.particles, file=str(folder / "seeds.csv"))
+    output = tables.Output(str(folder), formats=(), reports=False, page=False)
+    case = replace(case, particles=seeds_file, output=output)
     (folder / "seeds.csv").write_text("\n".join(["x,y,z", *lines, ""]))
     write_case_file(case, folder / CASE_FILE)
     return desk.start(name, lambda job: _track(job, case, name, False))
@@ -273,8 +281,10 @@ def layer(desk: Desk, request: Mapping[str, Any]) -> dict[str, Any]:
     if kind == "density":
         name, folder = _kept_run(desk, request)
         return desk.start(f"density of {name}", lambda job: _density(job, folder))
-    base, span = source_case(desk, request), required(request, "span", list)
-    table = replace(base.ftle, t0=float(span[0]), T=float(span[1] - span[0]))
+    if kind != "ftle":
+        raise ValueError(f"{kind!r} is not a layer: ftle or density")
+    base, span = source_case(desk, request), _span(request)
+    table = replace(base.ftle, t0=span[0], T=span[1] - span[0])
 
     def work(job: Job) -> dict[str, Any]:
         job.show("computing FTLE")

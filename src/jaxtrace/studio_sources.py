@@ -21,9 +21,11 @@ from jaxtrace.bounds import AXES, Box
 from jaxtrace.fields.analytic import as_field
 from jaxtrace.fields.base import AbstractField
 from jaxtrace.io.seed_files import spread_over
+from jaxtrace.io.steps import LIST_EXTENSIONS, list_files, listed_steps
 from jaxtrace.io.vtk_read import read_snapshot
 from jaxtrace.tracking.boundaries.walls import Traced
 from jaxtrace.tracking.seeding import random_seeds
+from jaxtrace.types import is_url
 from jaxtrace.workflow import tables
 from jaxtrace.workflow.case import Case, load_case, read_case
 from jaxtrace.workflow.prepare import (
@@ -42,7 +44,9 @@ SUFFIXES = (
     ".toml",
 )
 SNAPSHOTS = SUFFIXES[:5]
-COLLECTIONS = (".pvd",)  # files that name other files
+HDF5 = (".nc", ".h5", ".hdf5")
+MOST_UNPACKED = 2 * 2**30  # bytes of the arrays of an upload
+COUNTS = re.compile(rb"""(NumberOfPoints|NumberOfCells|Extent)\s*=\s*["']([-\d\s]+)""")
 BOUNDARIES = ("reflective", "periodic", "absorbing", "clamping", "none", "walls")
 PICTURE_NODES = 240  # along the longer side of the domain
 MOST_CORNERS = 1_000
@@ -99,13 +103,12 @@ def source_case(desk: Desk, request: Mapping[str, Any]) -> Case:
         return flow_case(required(given, "flow", str))
     name = required(given, "file", str)
     path = desk.folder.inside(name)
-    for match in _matches(desk, path):
-        _check_references(desk, match)
+    files = _matches(desk, path)
     if path.suffix.lower() == ".toml":
-        return _checked_case(desk, desk.folder.existing(name))
+        return _checked_case(desk, desk.folder.file(name))
     with desk.lock:
         held = desk.held.setdefault("surveys", {})
-        stamp = [(m, m.stat().st_mtime_ns) for m in _matches(desk, path)]
+        stamp = [(file, file.stat().st_mtime_ns) for file in files]
         if held.get(name, (None,))[0] != stamp:
             with in_words(NEW_WORDS):
                 found = survey(str(path), allow_nan=bool(given.get("allow_nan")))
@@ -130,39 +133,92 @@ def flow_case(name: str) -> Case:
 
 
 def _matches(desk: Desk, path: Path) -> list[Path]:
-    """Return the files of a name or pattern, all of them inside the folder."""
-    found = sorted(path.parent.glob(path.name)) if "*" in path.name else [path]
-    return [desk.folder.existing(one) for one in found]
-
-
-def _check_references(desk: Desk, path: Path) -> None:
-    """Refuse a collection that names files outside of the folder."""
-    if path.suffix.lower() in COLLECTIONS:
-        text = path.read_text(encoding="utf-8", errors="replace")
-        for name in re.findall(r"""(?:file|source)\s*=\s*["']([^"']+)""", text, re.I):
-            desk.folder.inside(path.parent / name)
+    """Return the files that readers take a name or pattern for, and those that these
+    name in turn; ValueError unless all of them lie inside the folder.
+    """
+    found = [path] if path.is_dir() else list_files(path)
+    lists = [file for file in found if file.suffix.lower() in LIST_EXTENSIONS]
+    named = [part for file in lists for s in listed_steps(file) for part in s.files]
+    return [desk.folder.existing(file) for file in (*found, *named)]
 
 
 def _checked_case(desk: Desk, path: Path) -> Case:
     """Return a case whose files all lie in the folder, in the studio's precision."""
     case = load_case(path)
-    named: list[str] = []
+    named = [
+        *case.sample.files,
+        *([case.particles.file] if case.particles.file else []),
+    ]
     if case.data is not None:
         pattern = case.data.pattern
         named += [pattern] if isinstance(pattern, str) else pattern
-    named += [case.particles.file] if case.particles.file else []
     for name in named:
-        for match in _matches(desk, desk.folder.inside(name)):
-            _check_references(desk, match)
+        if is_url(name):
+            raise ValueError(
+                f"{name} is an address: the studio reads files of its folder only, "
+                "`jaxrig trace run` reads both"
+            )
+        _matches(desk, desk.folder.inside(name))
     # float64 is switched on for the whole process, rooms that compute included.
     return replace(case, tracking=replace(case.tracking, dtype="float32", devices=None))
 
 
 def check_upload(desk: Desk, path: Path) -> None:
-    """Read what was uploaded as the command line would."""
+    """Read an upload as the command line would, unless it unpacks to too much."""
+    size = _unpacked_bytes(path)
+    if size > MOST_UNPACKED:
+        raise ValueError(
+            f"the arrays of {path.name} take {size / 2**30:,.0f} GiB: an upload has at "
+            f"most {MOST_UNPACKED // 2**30}, put larger files in the studio's folder"
+        )
     case = source_case(desk, {"source": {"file": desk.folder.name(path)}})
     if path.suffix.lower() == ".toml":
         make_plan(case)
+
+
+def _unpacked_bytes(path: Path) -> int:
+    """Return the bytes that the header of a file announces; it may hold far fewer.
+
+    ValueError for HDF5 whose values lie in other files, which may be outside.
+    """
+    if path.suffix.lower() in HDF5:
+        return _hdf5_bytes(path)
+    counts = [
+        (kind, [int(number) for number in numbers.split()])
+        for kind, numbers in COUNTS.findall(path.read_bytes())
+    ]
+    nodes = [
+        math.prod(b - a + 1 for a, b in zip(n[::2], n[1::2], strict=False))
+        if kind == b"Extent"
+        else n[0]
+        for kind, n in counts
+    ]
+    return max(nodes, default=0) * 3 * 4  # a vector in float32
+
+
+def _hdf5_bytes(path: Path) -> int:
+    import h5py
+
+    if not h5py.is_hdf5(path):
+        return 0
+    sizes = [0]
+
+    def see(name: str, item: Any) -> None:
+        if isinstance(item, h5py.Dataset):
+            links = [item.external] if item.external else []
+            places = item.virtual_sources() if item.is_virtual else ()
+            links += [place for place in places if place.file_name != "."]
+            sizes.append(item.nbytes)
+        else:
+            kinds = [item.get(key, getlink=True) for key in item]
+            links = [one for one in kinds if isinstance(one, h5py.ExternalLink)]
+        if links:
+            raise ValueError(f"{path.name}: values of {name} lie in other files")
+
+    with h5py.File(path) as file:
+        see("/", file)
+        file.visititems(see)
+    return sum(sizes)
 
 
 def look(desk: Desk, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -279,17 +335,23 @@ def as_picture(values: np.ndarray) -> dict[str, Any]:
     }
 
 
+def _places(given: Sequence[Any], what: str) -> np.ndarray:
+    """Return places in the plane; ValueError unless each is two finite numbers."""
+    numbers = [number for place in given if isinstance(place, list) for number in place]
+    pairs = all(isinstance(place, list) and len(place) == 2 for place in given)
+    if not pairs or any(type(n) not in (int, float) for n in numbers):
+        raise ValueError(f"{what} is not two finite numbers")
+    if not np.isfinite(found := np.array(given, float)).all():
+        raise ValueError(f"{what} is not two finite numbers")
+    return found
+
+
 def _ring(shape: Mapping[str, Any]) -> np.ndarray:
     """Return the corners of a polygon that was drawn."""
     given = required(shape, "points", list)
     if not 3 <= len(given) <= MOST_CORNERS:
         raise ValueError(f"a polygon of {len(given)} corners: 3 to {MOST_CORNERS:,}")
-    if any(not isinstance(p, list) or len(p) != 2 for p in given):
-        raise ValueError("a polygon needs two finite numbers for each of its corners")
-    ring = np.array(given, float)
-    if not np.isfinite(ring).all():
-        raise ValueError("a polygon needs two finite numbers for each of its corners")
-    return ring
+    return _places(given, "a corner of a polygon")
 
 
 def seed_positions(
@@ -307,9 +369,9 @@ def seed_positions(
     for number, shape in enumerate(shapes):
         share = count // len(shapes) + (number < count % len(shapes))
         kind = required(shape, "kind", str)
-        ends = [np.array(shape[k], float) for k in ("from", "to") if k in shape]
-        if any(end.shape != (2,) or not np.isfinite(end).all() for end in ends):
-            raise ValueError(f"a {kind} needs two finite numbers for each of its ends")
+        wanted = {"point": ("from",), "line": ("from", "to"), "box": ("from", "to")}
+        given = [required(shape, key, list) for key in wanted.get(kind, ())]
+        ends = [_places([end], f"an end of a {kind}")[0] for end in given]
         places = random_seeds(share, domain, number).astype(np.float64)
         if kind in ("point", "line"):
             places[:] = (domain.lo + domain.hi) / 2

@@ -75,6 +75,7 @@ def test_wrong_requests_are_refused_in_words(desk):
         (studio.redo, game, "no step to redo"),
         (studio.open_game, {"game": "../../etc/passwd"}, "not the name of a game"),
         (studio.open_game, begin | {"pair": 7}, "has 1 tests"),
+        (studio.open_game, begin | {"pair": "x"}, "a whole number"),
         (studio.task, begin | {"task": "00000000"}, "not one of"),
         (studio.tasks, {"dataset": "nothing"}, "not known"),
         (studio.export, {}, "no saved game"),

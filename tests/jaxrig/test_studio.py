@@ -39,6 +39,7 @@ def count(desk, request):
 
 
 def check(desk, path):
+    assert path.read_text() != "bug"
     if not path.read_text().startswith("ok"):
         raise ValueError(f"{path.name} does not begin with ok")
 
@@ -50,6 +51,8 @@ ROOM = Room(
         "file": lambda desk, request: desk.folder.name(
             desk.folder.existing(request["name"])
         ),
+        "list": lambda desk, request: desk.folder.files((".txt",)),
+        "run": lambda desk, request: str(desk.result("runs", request["name"])),
         "save": lambda desk, request: Download('a"b.txt', b"text"),
         "fail": lambda desk, request: 1 / 0,
     },
@@ -69,6 +72,11 @@ def client(folder):
     (folder.parent / "secret.txt").write_text("ok secret")
     (folder / "link.txt").symlink_to(folder.parent / "secret.txt")
     (folder / "own.txt").write_text("ok own")
+    (folder / "loop.txt").symlink_to(folder / "loop.txt")
+    (folder / "lost.txt").symlink_to(folder / "none.txt")
+    os.mkfifo(folder / "pipe.txt")
+    (folder / "runs").mkdir()
+    (folder / "runs/link").symlink_to(folder.parent)
     rooms = {"stub": ("Stub", lambda: ROOM)}
     with running_studio(folder, rooms, upload_bytes=LIMIT) as client:
         yield client
@@ -155,6 +163,10 @@ def test_paths_stay_inside_the_folder(client, name):
 def test_files_of_the_folder_are_served(client):
     assert client.send("/api/file?name=own.txt")[1] == b"ok own"
     assert client.send("/api/file?name=none.txt")[0] == NOT_FOUND
+    assert [one["name"] for one in client.call("stub", "list")[1]] == ["own.txt"]
+    for name in ("loop.txt", "pipe.txt", "lost.txt"):  # a pipe would never end
+        assert client.send(f"/api/file?name={name}")[0] in (NOT_FOUND, REFUSED)
+    assert client.call("stub", "run", name="link")[0] == REFUSED
     for path in ("/static/../server.py", "/static/%2e%2e/server.py"):
         assert client.send(path)[0] == NOT_FOUND
 
@@ -170,9 +182,14 @@ def test_uploads_are_small_named_and_readable(client, folder):
     assert upload("run.py", b"ok")[0] == REFUSED
     assert upload("", b"ok")[0] == REFUSED
     assert upload("bad.txt", b"not")[0] == REFUSED
+    assert upload("bug.txt", b"bug")[0] == 500
     assert upload("large.txt", b"ok" * LIMIT)[0] == TOO_LARGE
+    with ThreadPoolExecutor() as tabs:  # two tabs at once: none writes over another
+        both = list(tabs.map(lambda text: upload("evil.txt", text), [b"ok 3", b"ok 4"]))
+    for (_, body, _), text in zip(both, (b"ok 3", b"ok 4"), strict=True):
+        assert (folder / json.loads(body)["name"]).read_bytes() == text
     kept = sorted(path.name for path in (folder / "uploads").iterdir())
-    assert kept == ["evil-2.txt", "evil.txt"]
+    assert kept == ["evil-2.txt", "evil-3.txt", "evil-4.txt", "evil.txt"]
 
 
 def test_two_tabs_see_one_run_and_either_stops_it(client):

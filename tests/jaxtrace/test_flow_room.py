@@ -13,7 +13,7 @@ from jaxrig.studio.jobs import Hub, Jobs
 from jaxrig.studio.rooms import Desk, Workspace
 from jaxtrace import studio
 from jaxtrace.bounds import box_bounds
-from jaxtrace.studio_sources import look, seed_positions, series
+from jaxtrace.studio_sources import check_upload, look, seed_positions, series
 from jaxtrace.workflow.case import load_case
 
 FLOW = {"flow": "rotation"}
@@ -144,24 +144,58 @@ def test_frames_hide_what_is_gone_and_wrap_what_is_periodic():
 def test_files_are_read_from_the_folder_alone(desk, tmp_path):
     uploads = tmp_path / "uploads"
     uploads.mkdir()
-    (uploads / "out.pvd").write_text('<DataSet file="../../x.vtu"/>')
+    secret = tmp_path.parent / "x.vtu"
+    secret.write_text("")
+    # The slash and the dots may be written in any way that XML has.
+    (uploads / "out.pvd").write_text('<DataSet file="&#46;&#46;/../x.vtu"/>')
     (uploads / "out.toml").write_text('[data]\npattern = "/data/*.vtu"\n')
+    flow = '[flow]\nname = "rotation"\n[sample]\nvariables = ["a"]\nfiles = '
+    (uploads / "sample.toml").write_text(f'{flow}["{secret}"]\n')
+    (uploads / "net.toml").write_text('[data]\npattern = "http://a.example/*.nc"\n')
     (uploads / "bad.vtu").write_text("<VTKFile>")
     for name, words in (
         ("uploads/out.pvd", "outside of the studio's folder"),
         ("uploads/out.toml", "outside of the studio's folder"),
+        ("uploads/sample.toml", "outside of the studio's folder"),
+        ("uploads/net.toml", "is an address"),
         ("../secret.vtu", "outside of the studio's folder"),
         ("uploads/bad.vtu", "truncated"),
     ):
         with pytest.raises(ValueError, match=words):
             look(desk, {"source": {"file": name}})
     listed = [one["file"] for one in studio.sources(desk, {})["files"]]
-    assert sorted(listed) == ["uploads/bad.vtu", "uploads/out.pvd", "uploads/out.toml"]
+    assert sorted(listed) == [
+        f"uploads/{name}"
+        for name in ("bad.vtu", "net.toml", "out.pvd", "out.toml", "sample.toml")
+    ]
     names = ["a/f_01.vtu", "a/f_02.vtu", "b.nc"]
     assert series(names) == [
         {"file": "a/f_*.vtu", "files": 2},
         {"file": "b.nc", "files": 1},
     ]
+
+
+def test_uploads_that_unpack_to_too_much_are_not_read(desk, tmp_path):
+    """A few bytes can announce arrays larger than the machine, or name other files."""
+    h5py = pytest.importorskip("h5py")
+    uploads = tmp_path / "uploads"
+    uploads.mkdir()
+    huge = '<ImageData WholeExtent="0 99999 0 99999 0 9"/><Piece NumberOfPoints="8"/>'
+    (uploads / "huge.vti").write_text(huge)
+    with h5py.File(uploads / "huge.nc", "w") as file:
+        file.create_dataset("u", (10**5, 10**5), "f4", chunks=(100, 100))
+    with h5py.File(uploads / "link.h5", "w") as file:
+        file["a/u"] = h5py.ExternalLink("/etc/passwd", "u")
+    with h5py.File(uploads / "raw.h5", "w") as file:
+        file.create_dataset("u", (9,), "u1", external=[("/etc/passwd", 0, 9)])
+    for name, words in (
+        ("huge.vti", "take 1,118 GiB: an upload has at most 2"),
+        ("huge.nc", "take 37 GiB"),
+        ("link.h5", "values of a lie in other files"),
+        ("raw.h5", "values of u lie in other files"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            check_upload(desk, uploads / name)
 
 
 def test_too_much_is_refused_in_words(desk):
@@ -170,6 +204,11 @@ def test_too_much_is_refused_in_words(desk):
         ({"particles": 200_000, "frames": 2000}, "MiB: at most"),
         ({"frames": 1}, "frames: give 2 to"),
         ({"seeds": [3]}, "3 has no kind"),
+        ({"seeds": [{"kind": "line"}]}, "from is None"),
+        ({"seeds": [{"kind": "point", "from": [1, "a"]}]}, "two finite numbers"),
+        ({"span": []}, "not a start and another end"),
+        ({"span": [0.0, float("inf")]}, "not a start and another end"),
+        ({"diffusivity": "x"}, "diffusivity is 'x'"),
         ({"source": {"flow": "typhoon"}}, "flow.name"),
         ({"boundary": "sticky"}, "boundary.type"),
         ({"run": "../x"}, None),

@@ -9,7 +9,12 @@ from typing import Any
 
 MOST_RUNNING = 2
 MOST_KEPT = 20
-FAILURES = (ValueError, TypeError, OSError, ImportError, RuntimeError, ArithmeticError)
+# What a request, a file or a machine can cause; anything else is a bug and is shown
+# with its traceback in the terminal.
+FAILURES = (
+    *(ValueError, TypeError, OSError, ImportError),
+    *(RuntimeError, ArithmeticError, MemoryError),
+)
 
 
 class Stopped(Exception):

@@ -39,7 +39,10 @@ class Workspace:
         """Return the path of a name; ValueError if it, or its link, leads outside."""
         if "\0" in str(name):
             raise ValueError("a file name cannot hold a zero byte")
-        path = (self.root / name).resolve()
+        try:
+            path = (self.root / name).resolve()
+        except RuntimeError as error:  # before Python 3.13
+            raise ValueError(f"{str(name)!r} is a link to itself") from error
         if not path.is_relative_to(self.root):
             raise ValueError(
                 f"{str(name)!r} lies outside of the studio's folder {self.root}: move "
@@ -52,6 +55,13 @@ class Workspace:
         path = self.inside(name)
         if not path.exists():
             raise FileNotFoundError(f"no {str(name)!r} in the studio's folder")
+        return path
+
+    def file(self, name: str | Path) -> Path:
+        """Return the path of a file that is there; a pipe would keep us waiting."""
+        path = self.existing(name)
+        if not path.is_file():
+            raise FileNotFoundError(f"{str(name)!r} is not a file")
         return path
 
     def name(self, path: Path) -> str:
@@ -77,6 +87,7 @@ class Workspace:
             path
             for path in self.root.rglob("*")
             if path.suffix.lower() in suffixes
+            and path.is_file()
             and not any(part.startswith(".") for part in path.parts[len(self._parts) :])
             and path.resolve().is_relative_to(self.root)
         ]
@@ -154,7 +165,7 @@ class Desk:
         path = self.kept(kind) / name
         if not re.fullmatch(r"[\w-][\w.-]*", name) or not path.is_dir():
             raise FileNotFoundError(f"no {name!r} among the {kind} of this studio")
-        return path
+        return path if self.folder.read_only else self.folder.inside(path)
 
     def start(self, title: str, work: Callable[[Job], Any]) -> dict[str, Any]:
         """Begin a job; returns its facts."""

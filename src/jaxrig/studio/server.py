@@ -38,7 +38,7 @@ try:
 except ImportError as error:
     raise missing_extra(f"{__name__} needs starlette and uvicorn", "studio") from error
 
-from jaxrig.studio.jobs import Hub, Jobs
+from jaxrig.studio.jobs import FAILURES, Hub, Jobs
 from jaxrig.studio.rooms import Desk, Download, Room, Workspace
 
 NAMES = ("127.0.0.1", "localhost", "[::1]")
@@ -66,9 +66,7 @@ PORT, PORTS_TRIED = 8765, 20
 REQUEST_BYTES = 2 * 2**20
 PATIENCE = 5.0  # seconds for jobs to end after Ctrl-C
 REFUSED, TOO_LARGE, UNKNOWN = 422, 413, 404
-# What a request, a file or a missing extra can cause; anything else is a bug and is
-# shown with its traceback in the terminal.
-USER_ERRORS = (ValueError, TypeError, KeyError, OSError, ImportError, ArithmeticError)
+USER_ERRORS = (*FAILURES, KeyError)  # a request may lack a name
 Open = Callable[[], Room]
 
 
@@ -176,7 +174,7 @@ class Studio:
             name: functools.cache(opens) for name, (_, opens) in rooms.items()
         }
         self._desks = {name: Desk(name, folder, self.jobs) for name in rooms}
-        self._opening = threading.Lock()
+        self._opening, self._naming = threading.Lock(), threading.Lock()
         self._ready = ready
         routes = [
             Route("/", self.page),
@@ -247,9 +245,7 @@ class Studio:
     async def file(self, request: Request) -> Response:
         """Return a file of the folder."""
         try:
-            path = self.folder.existing(request.query_params.get("name", ""))
-            if not path.is_file():
-                raise FileNotFoundError(f"{path.name} is a folder")
+            path = self.folder.file(request.query_params.get("name", ""))
         except USER_ERRORS as error:
             return _failure(error)
         return FileResponse(path, filename=path.name)
@@ -259,21 +255,25 @@ class Studio:
         name = request.path_params["room"]
         try:
             room = await run_in_threadpool(self._room, name)
-            called = request.query_params.get("name", "")
-            path = self.folder.upload_path(called, room.suffixes)
             content = await _body(request, self.folder.upload_bytes)
-            await run_in_threadpool(self._keep, name, room, path, content)
+            called = request.query_params.get("name", "")
+            path = await run_in_threadpool(self._keep, name, room, called, content)
         except USER_ERRORS as error:
             return _failure(error)
         return JSONResponse({"name": self.folder.name(path), "bytes": len(content)})
 
-    def _keep(self, name: str, room: Room, path: Path, content: bytes) -> None:
-        self.folder.write(self.folder.name(path), content)
+    def _keep(self, name: str, room: Room, called: str, content: bytes) -> Path:
+        with self._naming:  # two tabs may upload files of one name
+            path = self.folder.upload_path(called, room.suffixes)
+            self.folder.write(self.folder.name(path), content)
+        readable = False
         try:
             room.check(self._desks[name], path)
-        except USER_ERRORS:
-            path.unlink(missing_ok=True)
-            raise
+            readable = True
+        finally:
+            if not readable:
+                path.unlink(missing_ok=True)
+        return path
 
     async def stop(self, request: Request) -> Response:
         """Ask a job to end."""

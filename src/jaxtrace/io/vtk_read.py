@@ -60,8 +60,8 @@ def reporting(path: Path, reader: Any) -> Generator[None, None, None]:
 
     said, window = list[str](), vtkStringOutputWindow()
 
-    def note(_sender: Any, _event: str, text: str = "") -> None:
-        said.append(text)
+    def note(_sender: Any, _event: str, text: str | None = "") -> None:
+        said.append(text or "")  # None where the message is not UTF-8
 
     note.CallDataType = "string0"  # pyright: ignore[reportFunctionMemberAccess]
     with _LOCK:

@@ -75,6 +75,13 @@ GRIDS = {
 }
 
 
+def test_bytes_of_anything_are_refused_by_name(tmp_path):
+    path = tmp_path / "a.vtk"
+    path.write_bytes(np.random.default_rng(1).bytes(4000))
+    with pytest.raises(ValueError, match=r"a\.vtk: VTK cannot read the file"):
+        read_snapshot(path)
+
+
 def test_a_cut_piece_is_named(tmp_path):
     path = unpack_vessels(tmp_path)
     piece = path.parent / "T0000000500" / "002.vtu"
