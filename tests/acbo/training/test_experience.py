@@ -81,13 +81,16 @@ def test_the_surrogate_learns_its_experience():
         collect_experience(policy_params(), data.params)
 
 
+LABEL = jax.jit(label_history, static_argnums=1)
+
+
 def label(**weights):
     """The label of an episode on a model of four variables, sets of at most two."""
     scm = linear_scm(edges(4, **weights), 3)
     number = jnp.zeros(())
     summary = AcquisitionState(number, number, jnp.zeros(4), jnp.zeros(4))
     room = draw_history(scm), jnp.zeros((2, 4)), summary, number
-    found = label_history(Episode(scm, *room, jnp.asarray(0)), 2)
+    found = LABEL(Episode(scm, *room, jnp.asarray(0)), 2)
     probs, held = np.asarray(found.expert_probs), np.asarray(found.example.membership)
     sets = [row.nonzero()[0].tolist() for row in held[probs > 0]]
     return sets, probs[probs > 0]

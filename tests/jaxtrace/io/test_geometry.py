@@ -119,14 +119,6 @@ def test_welding_keeps_equal_values_exactly_and_averages_others():
     assert weld.mean(different).dtype == np.float32
 
 
-def test_welded_cells_share_nodes():
-    points = np.array([[0.0, 0, 0], [1, 0, 0], [1, 0, 0], [2, 0, 0]])
-    lines = Cells(points, np.arange(4), np.array([0, 2, 4]), np.array([3, 3]))
-    joined = find_coincident(points).join(lines)
-    assert joined.connectivity.tolist() == [0, 1, 1, 2]
-    assert joined.points[:, 0].tolist() == [0, 1, 2]
-
-
 def naive_average(cells: Cells, values: np.ndarray) -> np.ndarray:
     out = np.zeros((cells.n_points, values.shape[1]))
     for node in range(cells.n_points):

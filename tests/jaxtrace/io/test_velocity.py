@@ -81,14 +81,6 @@ def test_components_are_padded_or_cut_to_three(components):
     assert padded[0].tolist() == [*range(1, min(components, 3) + 1), 0, 0][:3]
 
 
-def test_values_that_are_not_finite_are_counted():
-    values = np.ones((5, 3))
-    values[1, 2], values[4, 0] = np.nan, np.inf
-    with pytest.raises(ValueError, match=r"a\.vtu: 2 of 15 values of U are not finite"):
-        check_values(values, "U", "a.vtu", allow_nan=False)
-    check_values(values, "U", "a.vtu", allow_nan=True)
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
 def test_swapped_bytes_are_noticed_and_true_values_are_not(dtype, scale):

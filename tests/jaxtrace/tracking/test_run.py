@@ -118,7 +118,7 @@ def test_other_errors_are_not_swallowed(monkeypatch):
 
 def test_slots_that_fill_up_are_empty():
     _, particles = prepared(10)
-    padded = pad_slots(particles, 8)
+    padded = jax.jit(pad_slots, static_argnums=1)(particles, 8)
     assert padded.positions.shape == (16, 3)
     assert padded.alive.sum() == 10
     assert padded.slots.tolist() == list(range(16))
