@@ -200,7 +200,7 @@ def flow_map(field: Any, seeds: Any, t0: float, T: float, **options: Any) -> Poi
 
     `options` are those of `Advection`. NaN marks particles that left or were recycled.
     """
-    parts = advect(field, seeds, t0, T, 0, Advection(**options))
+    parts = advect(field, seeds, t0, T, 0, Advection(**Advection.read(options)))
     return np.concatenate([ends for ends, _ in parts])
 
 
@@ -213,7 +213,8 @@ def flow_map_gradient(
     """
     if dimensions not in (1, 2, 3):
         raise ValueError(f"dimensions={dimensions}: seeds have 1, 2 or 3 to change")
-    parts = advect(field, seeds, t0, T, dimensions, Advection(**options))
+    how = Advection(**Advection.read(options))
+    parts = advect(field, seeds, t0, T, dimensions, how)
     return np.concatenate([gradient for _, gradient in parts])
 
 
@@ -373,7 +374,7 @@ def ftle(
     if len(axes) not in (2, 3) or any(axis.ndim != 1 for axis in axes):
         shapes = ", ".join(str(axis.shape) for axis in axes)
         raise ValueError(f"a grid of {shapes}: give the axes (x, y) or (x, y, z)")
-    options = Advection(**how)
+    options = Advection(**Advection.read(how))
     mesh = np.meshgrid(*axes, *[[level]] * (3 - len(axes)), indexing="ij")
     seeds = np.stack([part.ravel() for part in mesh], axis=1)
     parts = advect(field, seeds, t0, T, len(axes), options)

@@ -156,6 +156,7 @@ PLOT3D_EXTENSIONS = (*PLOT3D_GRIDS, PLOT3D_SOLUTION)
 VELOCITY_FUNCTION = 200  # VTK's number of momentum over density
 CONDITIONS = 4  # of a solution's header: Mach number, angle, Reynolds number and time
 MOST_BLOCKS = 4096
+_NUMERALS = frozenset(b"0123456789+-.*eEdD,\t\r\n ")
 
 
 def read_plot3d(grid: Path, solution: Path) -> Snapshot:
@@ -183,6 +184,9 @@ def plot3d_time(path: Path) -> float | None:
     length = path.stat().st_size
     with open(path, "rb") as file:
         head = file.read(2**16)
+    # VTK takes the first bytes of any text for a size, and asks for that much memory.
+    if head.isascii() and not set(head) <= _NUMERALS:
+        raise ValueError(f"{path}: the file is text, not a PLOT3D solution")
     dialects = itertools.product("<>", (0, 4), (True, False), (3, 2), (4, 8))
     for order, marks, many, axes, width in dialects:
         integers = lambda count, at, order=order: np.frombuffer(

@@ -55,6 +55,13 @@ def pick_velocity(
                 return choice[: len(parts)], on_cells, np.concatenate(parts, axis=-1)
     there = ", ".join(snapshot.available) or "none"
     asked = "velocity" if name is None else f"{name!r}"
+    read = {*snapshot.arrays, *snapshot.cell_arrays}
+    known = [n for n in wanted_names(name) if n in {*snapshot.available} - read]
+    if known:
+        raise ValueError(
+            f"{snapshot.source}: {known[0]} has no values here, only in other slices: "
+            "leave this one out with skip_initial_timesteps=1, or remove it"
+        )
     raise ValueError(
         f"{snapshot.source}: no {asked} array; the arrays are {there}: give one as "
         "velocity_field_name="

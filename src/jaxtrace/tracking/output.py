@@ -7,9 +7,11 @@ that was stopped goes on from there, bit for bit.
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import equinox as eqx
 import jax
 import numpy as np
 
@@ -27,8 +29,19 @@ Arrays = dict[str, np.ndarray]
 SAME_RUN = (
     *("integrator", "n_particles", "n_timesteps", "dt", "seed", "recording_interval"),
     *("time_span", "dtype", "releases", "sampled"),
+    *("seeds", "flow", "boundary", "motion"),
 )
+FINGERPRINTED = 4096  # numbers; larger arrays are data, which may be laid out otherwise
 RECORDED = ("positions", "velocities", "generation")  # all else are variables
+
+
+def fingerprint(name: str, tree: Any) -> str:
+    """Return a name, and a digest of the small arrays of a tree."""
+    digest = sha256()
+    for leaf in filter(eqx.is_array, jax.tree.leaves(tree)):
+        if leaf.size <= FINGERPRINTED:
+            digest.update(np.ascontiguousarray(leaf).tobytes())
+    return f"{name} {digest.hexdigest()[:12]}"
 
 
 @dataclass

@@ -5,6 +5,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,7 +26,7 @@ from jaxrig.settings import (
 )
 from jaxrig.timing import measure
 from jaxtrace.config import get_config, working_cores, working_device, working_dtype
-from jaxtrace.fields.analytic import as_field
+from jaxtrace.fields.analytic import UnboundedFlow, as_field
 from jaxtrace.fields.base import Field, as_positions
 from jaxtrace.integrators import find_method
 from jaxtrace.settings import DTYPES, GIB, as_given
@@ -33,7 +34,12 @@ from jaxtrace.sphere import SPHERICAL, TURN
 from jaxtrace.tracking.behaviors import Behaviors, make_behaviors
 from jaxtrace.tracking.boundaries.base import as_boundary
 from jaxtrace.tracking.motion import AbstractMotion
-from jaxtrace.tracking.output import Collected, Streamed, open_output
+from jaxtrace.tracking.output import (
+    Collected,
+    Streamed,
+    fingerprint,
+    open_output,
+)
 from jaxtrace.tracking.particles import Particles, pad_slots
 from jaxtrace.tracking.release import Releases, make_releases, release_times
 from jaxtrace.tracking.schedule import (
@@ -298,6 +304,8 @@ class ParticleTracker:
         method, frames = self._method(count, parts), np.asarray(timing.frames)
         check_steps(dynamics.motion, frames, timing.substeps, method)
         facts = self._facts(timing, method, count) | {"sampled": behaviors.names}
+        if output is not None:
+            facts |= self._fingerprints(dynamics, seeds)
         steps, lifetime = None, None
         if releases is not None and len(frames) > 1:
             releases, steps, lifetime = releases.on_steps(frames, timing.substeps)
@@ -395,6 +403,21 @@ class ParticleTracker:
         if wanted > len(there):
             raise ValueError(f"devices={wanted}: this machine has {len(there)}")
         return make_mesh(there[:wanted])
+
+    def _fingerprints(self, dynamics: Dynamics, seeds: jax.Array) -> dict[str, str]:
+        """Return what tells a run from another with the same settings."""
+        # Of data only the extent: they may be streamed, and are the files' to keep.
+        low, high = self.field.get_spatial_bounds()
+        extent = np.array([*low, *high, *self.field.get_time_bounds()], np.float32)
+        flow = dynamics.field
+        data = None if isinstance(flow, UnboundedFlow) else ("data", extent)
+        named = lambda part: fingerprint(type(part).__name__, part)
+        return {
+            "seeds": sha256(np.asarray(seeds).tobytes()).hexdigest()[:12],
+            "flow": fingerprint(*data) if data else named(flow),
+            "boundary": named(dynamics.boundary),
+            "motion": named(dynamics.motion),
+        }
 
     def _facts(self, timing: Timing, method: Method, count: int) -> dict[str, Any]:
         """Return what a trajectory says about how it was made."""

@@ -139,6 +139,7 @@ CASE_WORDS = {
     "velocity_units=": "velocity_units in [data]",
     "geometry='flat'": 'geometry = "flat" in [data]',
     "max_time_steps": "max_timesteps_to_load in [data]",
+    "skip_initial_timesteps=1": "skip_initial_timesteps = 1 in [data]",
     "use_stable_mesh_only=True": "use_stable_mesh_only = true in [data]",
     "jt.configure(memory_limit_gb=...)": "memory_limit_gb in [tracking]",
 }
@@ -213,18 +214,22 @@ def find_span(case: Case, field: Field) -> tuple[float, float]:
         span = as_span(
             case.time.time_span, getattr(field, "_source_info", {}), "time.time_span"
         )
-        if recorded and case.data is not None and case.data.extrapolation is None:
-            _check_recorded(span, first, last)
+        check_recorded(case, field, span, "time.time_span")
         return span
     return (first, last) if recorded else TIME_SPAN
 
 
-def _check_recorded(span: tuple[float, float], first: float, last: float) -> None:
+def check_recorded(
+    case: Case, field: Field, span: tuple[float, float], name: str
+) -> None:
     """Refuse instants that the files say nothing of, unless a rule is given."""
+    if case.data is None or case.data.extrapolation is not None:
+        return
+    first, last = field.get_time_bounds()
     slack = UNEVEN * (last - first)
     if last > first and (min(span) < first - slack or max(span) > last + slack):
         raise ValueError(
-            f"time.time_span is {list(span)}, but the data are from t = {first:g} to "
+            f"{name} is {list(span)}, but the data are from t = {first:g} to "
             f"{last:g}: give a span within, or extrapolation in [data], such as "
             '"constant" or "periodic"'
         )

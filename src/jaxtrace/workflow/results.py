@@ -40,6 +40,7 @@ from jaxtrace.workflow.densities import (
 )
 from jaxtrace.workflow.prepare import (
     Plan,
+    check_recorded,
     describe_seeding,
     find_domain,
     find_span,
@@ -341,6 +342,7 @@ def compute_ftle(case: Case) -> FTLEMap:
         T = last - first if table.T is None else table.T
         if not T:
             raise ValueError("ftle.T is 0: set an integration time")
+        check_recorded(case, field, (t0, t0 + T), "the span from ftle.t0 by ftle.T")
         level = (box.lo[2] + box.hi[2]) / 2 if table.level is None else table.level
         x, y = plane_axes(box, table.resolution)
         values = ftle(field, (x, y), t0, T, level=float(level), dt=table.dt)

@@ -283,3 +283,11 @@ def test_a_case_is_its_own_source(tmp_path):
         open_steps(case, "name")
     assert steps.time_source == "the solver's case"
     np.testing.assert_array_equal(steps.times, [0.5, 1.5, 4.0])
+
+
+def test_text_in_place_of_a_plot3d_solution_is_refused(tmp_path):
+    # VTK would ask for as much memory as the first letters say, as a number.
+    (tmp_path / "a.xyz").write_text("2 2 1")
+    (tmp_path / "a.q").write_text("hello, this is no solution")
+    with pytest.raises(ValueError, match=r"a\.q: the file is text, not a PLOT3D"):
+        open_steps([tmp_path / "a.xyz", tmp_path / "a.q"])

@@ -1,4 +1,5 @@
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -97,3 +98,9 @@ def test_round_numbers_and_zeros_swapped_are_noticed_too():
     assert not looks_swapped(np.zeros((4, 3)))
     assert not looks_swapped(np.full((4, 3), np.nan))
     assert not looks_swapped(np.arange(6).reshape(2, 3))
+
+
+def test_an_array_that_only_other_slices_have_is_named():
+    empty = replace(snapshot({"p": field(1)}), available=("p", "U"))
+    with pytest.raises(ValueError, match=r"a\.vtu: U has no values here.*initial_time"):
+        pick_velocity(empty)

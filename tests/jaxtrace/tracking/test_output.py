@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import trace_flows
+from jaxtrace.fields import UniformFlow
 from jaxtrace.io.store import open_store
+from jaxtrace.tracking.boundaries.box import box_boundary
 from trace_flows import seeds
 
 OUTPUTS = ["run.zarr", "run.h5", "run.pvd"]
@@ -92,6 +94,13 @@ def test_another_run_is_not_resumed(tmp_path):
         track(output=tmp_path / "run.zarr", resume=True, integrator="euler")
     with pytest.raises(ValueError, match="n_particles=60"):
         track(output=tmp_path / "run.zarr", resume=True, start=seeds(5))
+    with pytest.raises(ValueError, match="contains a run with seeds="):
+        track(output=tmp_path / "run.zarr", resume=True, start=seeds() + 0.01)
+    with pytest.raises(ValueError, match="with flow='data"):
+        track(output=tmp_path / "run.zarr", resume=True, field=UniformFlow(1.0))
+    narrow = box_boundary([[0, 0, 0], [1, 1, 0.5]], "reflective")
+    with pytest.raises(ValueError, match="with boundary='BoxBoundary"):
+        track(output=tmp_path / "run.zarr", resume=True, boundary=narrow)
 
 
 def test_an_unknown_format_is_refused_before_the_run(tmp_path):

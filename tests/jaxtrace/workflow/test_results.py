@@ -10,6 +10,7 @@ from jaxrig.report import Points, Table
 from jaxrig.report.images import png_size
 from jaxtrace.analysis.statistics import analyze_trajectory_results
 from jaxtrace.bounds import box_bounds
+from jaxtrace.io import write_grid
 from jaxtrace.workflow.case import read_case
 from jaxtrace.workflow.densities import estimate, flow_slab, plane_slab
 from jaxtrace.workflow.results import (
@@ -188,6 +189,16 @@ def test_the_table_says_when_where_and_how_long():
     np.testing.assert_allclose(found.values, 0.5, rtol=1e-4)
     with pytest.raises(ValueError, match=r"ftle\.T is 0"):
         compute_ftle(read_case({**SADDLE, "ftle": {"T": 0.0}}))
+
+
+def test_a_span_beyond_the_data_is_refused(tmp_path):
+    axes = (np.linspace(0, 1, 3),) * 2
+    for time in (0.0, 1.0):
+        path = tmp_path / f"flow_{time}.vti"
+        write_grid(path, axes, np.ones((3, 3, 3)), "velocity", time)
+    case = {"data": {"pattern": str(tmp_path / "*.vti")}, "ftle": {"T": 9.0}}
+    with pytest.raises(ValueError, match=r"ftle\.T is \[0\.0, 9\.0\], but"):
+        compute_ftle(read_case(case))
 
 
 def test_axes_are_as_dense_along_both():
