@@ -19,7 +19,7 @@ import numpy as np
 
 from acbo.named.reading import find_name, read_cells, read_table
 from acbo.named.tables import TARGETS_COLUMN, DataTable, observed_ranges, read_frame
-from acbo.policy.problem import Problem, make_problem
+from acbo.policy.problem import Problem, as_list, make_problem
 from acbo.policy.suggest import Ask, Suggestion, Trial, suggest_for
 from acbo.types import Range, as_float, import_extra, signed
 from jaxrig.atomic import locked, write_file
@@ -109,13 +109,18 @@ class Campaign:
 
     def asked(self) -> list[Ask]:
         """Return everything that was asked for, in order."""
-        found = []
-        for line in (self.folder / ASKED).read_text(encoding="utf-8").splitlines():
-            each = json.loads(line)
-            trials = tuple(Trial(**trial) for trial in each["trials"])
-            found.append(
-                Ask(**each | {"trials": trials, "notes": tuple(each["notes"])})
-            )
+        path, found = self.folder / ASKED, []
+        try:
+            for line in path.read_text(encoding="utf-8").splitlines():
+                each = json.loads(line)
+                trials = tuple(Trial(**trial) for trial in each["trials"])
+                notes = tuple(each["notes"])
+                found.append(Ask(**each | {"trials": trials, "notes": notes}))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ValueError(
+                f"{path}, line {len(found) + 1}: {error}: restore the file, or leave "
+                "an empty one, which forgets what was asked for"
+            ) from error
         return found
 
     def told(self) -> list[dict[str, Any]]:
@@ -163,6 +168,7 @@ class Campaign:
             frame = self._cells()
             columns = [name for name in frame.columns if name not in OWN]
             row = {find_name(name, columns): cell for name, cell in values.items()}
+            settings = None if settings is None else as_list(settings)
             trial = self._answered(row, settings, number, columns)
             table = self.read()
             if trial is not None:
@@ -198,7 +204,10 @@ class Campaign:
         return page.write(path or self.folder / "report.html")
 
     def _cells(self) -> Any:
-        return read_frame(self.folder / ROWS)
+        frame = read_frame(self.folder / ROWS)
+        # Whoever edits the file may have no use for these.
+        missing = [name for name in OWN if name not in frame.columns]
+        return frame.reindex(columns=[*frame.columns, *missing])
 
     def _write(self, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
         pandas = import_extra("pandas", "tables")
@@ -224,6 +233,18 @@ class Campaign:
                 raise ValueError(
                     f"experiment {number} was not asked for; open are: "
                     f"{', '.join(str(trial.number) for trial in still) or 'none'}"
+                )
+            asked_to = sorted(match[0].settings)
+            given = asked_to if settings is None else settings
+            if sorted(find_name(name, columns) for name in given) != asked_to:
+                raise ValueError(
+                    f"experiment {number} sets {', '.join(asked_to)}, and told is that "
+                    f"{', '.join(given) or 'nothing'} was set: drop one of the two"
+                )
+            if any(row.get(NUMBER) == number for row in self.told()):
+                warnings.warn(
+                    f"experiment {number} was told before: kept as another run",
+                    stacklevel=3,
                 )
             return match[0]
         if settings is None:
@@ -315,8 +336,9 @@ def _check_row(
     for name, cell in row.items():
         labels = table.labels.get(name)
         if labels:
-            texts = {"0": labels[0], "1": labels[1]} | {text: text for text in labels}
-            known = cell if isinstance(cell, str) else f"{cell:g}"
+            texts = {"0": labels[0], "1": labels[1]}
+            texts |= {text.casefold(): text for text in labels}
+            known = cell.casefold() if isinstance(cell, str) else f"{cell:g}"
             if known not in texts:
                 raise ValueError(f"{name!r} is {cell!r}: give {' or '.join(labels)}")
             found[name] = texts[known]
@@ -351,6 +373,12 @@ def _warn_if_odd(
         warnings.warn(
             f"{name} = {signed(value)} is outside its range {signed(first)} to "
             f"{signed(last)}: kept",
+            stacklevel=5,
+        )
+    elif was_set and value not in problem.levels.get(name, (value,)):
+        warnings.warn(
+            f"{name} = {signed(value)} is none of its levels "
+            f"({', '.join(map(signed, problem.levels[name]))}): kept",
             stacklevel=5,
         )
 

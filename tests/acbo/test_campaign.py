@@ -64,6 +64,11 @@ def test_what_is_asked_stays_open_until_it_is_told(campaign):
     assert campaign.ask(again=True).trials[0].number == 3
     assert [each.rows for each in campaign.asked()] == [24, 25, 25]
 
+    with pytest.warns(UserWarning, match="told before: kept as another run"):
+        campaign.tell(VALUES, number=1)
+    with pytest.raises(ValueError, match="sets X, and told is that nothing was set"):
+        campaign.tell(VALUES | {"X": 0.0}, (), number=1)
+    campaign.undo()
     assert campaign.undo()["Y"] == 1.25
     assert len(campaign.read().values) == 24
     with pytest.raises(ValueError, match="nothing to take back"):
@@ -111,13 +116,34 @@ def test_what_cannot_be_a_row_is_refused(campaign, values, settings, number, mes
 
 def test_texts_of_two_levels_are_told_as_texts(tmp_path):
     frame = pd.read_csv(write_table(tmp_path)).assign(Z=["off", "on"] * 12)
-    campaign = acbo.Campaign.create(tmp_path / "lab", frame, "Y", maximize=True)
-    campaign.tell({"X": 1.0, "Z": "on", "Y": 2.0}, settings=["Z"])
+    campaign = acbo.Campaign.create(
+        tmp_path / "lab", frame, "Y", maximize=True, levels={"X": (-1, 0, 2)}
+    )
+    campaign.tell({"X": 1.0, "Z": "ON", "Y": 2.0}, settings="Z")
     campaign.tell({"X": 1.0, "Z": 0, "Y": 2.0}, settings=["Z"])
     assert [row["Z"] for row in campaign.told()] == ["on", "off"]
     assert campaign.read().values[-2:, 1].tolist() == [1.0, 0.0]
     with pytest.raises(ValueError, match="give off or on"):
         campaign.tell({"X": 1.0, "Z": "onn", "Y": 2.0}, settings=())
+    with pytest.warns(UserWarning, match=r"none of its levels \(-1, 0, 2\): kept"):
+        campaign.tell({"X": 1.0, "Z": "on", "Y": 2.0}, settings="X")
+
+
+def test_files_that_were_edited(campaign):
+    campaign.ask()
+    rows, asked = (campaign.folder / name for name in ("rows.csv", "asked.jsonl"))
+    plain = pd.read_csv(rows)[["X", "Z", "Y"]]
+    plain.to_csv(rows, index=False, sep=";")
+    assert campaign.told() == []
+    campaign.tell(VALUES)
+    assert campaign.told()[0]["X"] == 0.0
+    assert len(campaign.read().values) == len(plain) + 1
+    asked.write_text(asked.read_text() + "{half")
+    with pytest.raises(ValueError, match=r"asked.jsonl, line 2: .* restore the file"):
+        campaign.ask()
+    asked.unlink()
+    with pytest.raises(ValueError, match=r"No such file.*leave an empty one"):
+        campaign.ask()
 
 
 TELLER = """
