@@ -81,13 +81,25 @@ def percent(value: float) -> str:
     return f"{round(value, 2) + 0.0:.0%}"  # never -0%
 
 
+FEWEST_ZEROS = (
+    1e-6  # of a deviation: beyond it and its inverse, powers of ten are shorter
+)
+
+
 def plus_minus(value: float, std: float) -> str:
     """Return a number and its standard deviation, which has two digits.
 
     >>> plus_minus(60.2731, 8.859), plus_minus(45231.0, 1234.0)
     ('60.3 ± 8.9', '45231 ± 1234')
+    >>> plus_minus(-2.231e-9, 1.62e-9)
+    '(-2.2 ± 1.6)e-09'
     """
     if not std > 0:
         return signed(value)
-    places = min(max(0, 1 - math.floor(math.log10(std))), 12)
-    return f"{value:.{places}f} ± {std:.{places}f}"
+    power = 0
+    if not FEWEST_ZEROS <= std < 1 / FEWEST_ZEROS:
+        power = math.floor(math.log10(max(abs(value), std)))
+    value, std = (each * 10.0**-power for each in (value, std))
+    places = min(max(0, 1 - math.floor(math.log10(std))), 15)
+    shown = f"{value:.{places}f} ± {std:.{places}f}"
+    return f"({shown})e{power:+03d}" if power else shown

@@ -218,7 +218,7 @@ def _on_levels(
     for name, given in levels.items():
         column = history.names.index(name)
         start, end = history.ranges[name]
-        width = max(end - start, 1e-12)
+        width = end - start if end > start else 1.0
         cells = np.rint((np.asarray(given, np.float64) - start) / width * last)
         cells = np.clip(cells.astype(int), 0, last)
         logits[column, np.setdiff1d(np.arange(last + 1), cells)] = -np.inf

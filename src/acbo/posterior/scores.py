@@ -65,10 +65,14 @@ def column_scale(
     used = jnp.where(observed.sum() >= 2, observed, row_mask)[:, None]
     used = jnp.broadcast_to(used, values.shape)
     mean = jnp.where(row_mask.any(), jnp.mean(values, axis=0, where=used), 0.0)
-    spread = jnp.std(values, axis=0, where=used)
+    # In parts of the largest: the squares of small units would vanish.
+    away = jnp.where(used, values - mean[None], 0)
+    most = jnp.abs(away).max(axis=0)
+    parts = away / jnp.where(most > 0, most, 1)[None]
+    spread = most * jnp.std(parts, axis=0, where=used)
     # What is left of a constant after rounding is no spread.
-    least = 8 * jnp.finfo(values.dtype).eps * (1 + jnp.abs(mean))
-    return mean, jnp.where(spread > least, spread, 1.0)
+    least = 8 * jnp.finfo(values.dtype).eps * jnp.abs(mean)
+    return mean, jnp.where(spread > least, spread, 1)
 
 
 def gather_statistics(

@@ -132,7 +132,8 @@ def infer_graphs(
         z = centered(data.values[known])
         # It was trained on either sign of everything, but is not exactly even: let the
         # longer tail be above, so that a column and its negative get one answer.
-        z = np.where((z**3).sum(axis=0) < 0, -z, z)
+        parts = z / np.maximum(np.abs(z).max(axis=0), np.finfo(z.dtype).tiny)
+        z = np.where((parts**3).sum(axis=0) < 0, -z, z)
         padded = _padded(z, data.intervened[known])
         return np.asarray(_compiled_edges(network, padded))[:d, :d]
 

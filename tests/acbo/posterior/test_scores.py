@@ -95,8 +95,11 @@ def test_units_do_not_matter():
     values, intervened = example()
     factors = np.array([1e-3, 1.0, 50.0, 1e4])
     with jax.enable_x64(True):
+        plain = scores_of(values, intervened)
         found = scores_of(values * factors - 7, intervened)
-        np.testing.assert_allclose(found, scores_of(values, intervened), rtol=1e-9)
+        np.testing.assert_allclose(found, plain, rtol=1e-9)
+        found = scores_of(values * factors * 1e-200, intervened)
+        np.testing.assert_allclose(found, plain, rtol=1e-9)
 
 
 @pytest.mark.parametrize("max_parents", [0, 2])

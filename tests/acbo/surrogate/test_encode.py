@@ -71,6 +71,11 @@ def test_scores_forget_units_and_places():
     np.testing.assert_allclose(
         STANDARD(jnp.asarray(moved), intervened, mask, there), one, atol=2e-2
     )
+    for unit in (1e-9, 1e-30, 1e30):  # whose squares single precision does not hold
+        tiny = jnp.asarray(values * np.float32(unit))
+        np.testing.assert_allclose(
+            STANDARD(tiny, intervened, mask, there), one, rtol=1e-3, atol=1e-4
+        )
 
 
 ROWS = 10

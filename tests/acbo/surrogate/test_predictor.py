@@ -59,7 +59,8 @@ def test_units_and_the_order_of_names_change_nothing():
 
 def test_pooled_with_the_rows_signs_change_nothing_either():
     asked = lambda values: infer_graphs(values, surrogate=small_surrogate())
-    first, turned = asked(VALUES), asked(VALUES[:, ::-1] * [-1, 1, -1e3] + 1e6)
+    units = [-1, 1e-12, -1e20]
+    first, turned = asked(VALUES), asked(VALUES[:, ::-1] * units + [1e6, 0, 0])
     assert first.discrepancy > 0
     np.testing.assert_allclose(
         turned.edge_probs[::-1, ::-1], first.edge_probs, atol=1e-5
