@@ -4,6 +4,7 @@ These are readers for the checked settings of `jaxrig.settings`.
 """
 
 import datetime
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -72,7 +73,10 @@ def instant(value: Any, name: str) -> Instant:
     if not isinstance(value, str):
         return number()(value, name)
     try:
-        return str(datetime.datetime.fromisoformat(value).isoformat())
+        # Some calendars have days in February that others have not.
+        proper = re.sub(r"^(\d{4}-02)-(29|30)", r"\1-28", value)
+        found = datetime.datetime.fromisoformat(proper).isoformat()
+        return found if proper == value else value[:10] + found[10:]
     except ValueError as error:
         rule = 'a number or a date, as in "2020-02-28" or "2020-02-28T12:00"'
         raise wrong(name, value, rule) from error

@@ -21,6 +21,7 @@ from jaxtrace.settings import GIB
         (settings.per_axis(whole()), {"z": 3, "x": 1, "y": 2}, (1, 2, 3)),
         (settings.pair, [2, 1], (2.0, 1.0)),
         (settings.rising, [1, 2], (1.0, 2.0)),
+        (settings.instant, "2020-02-30T06", "2020-02-30T06:00:00"),  # of 360_day
         (
             settings.axis_fractions,
             {"y": [0, 0.5]},

@@ -301,22 +301,23 @@ def test_brownian_motion_and_seeds_per_area():
 
 
 def test_seeds_that_cannot_move_are_said():
-    values = np.ones((6, 6, 1, 2), np.float32)
-    land = np.zeros((6, 6, 1), bool)
+    values = np.ones((6, 6, 2, 2), np.float32)
+    land = np.zeros((6, 6, 2), bool)
     land[:2] = True
-    axes = (np.arange(6.0), np.arange(6.0), np.zeros(1))
+    axes = (np.arange(6.0), np.arange(6.0), np.array([-10.0, 0.0]))
     field = make_grid_field(values, axes, radius=EARTH_RADIUS, land=land)
     tracker = create_tracker("euler", field, None)
-    seeds = [[3.0, 3.0], [np.nan, 3.0], [9.0, 3.0], [0.5, 3.0]]
+    seeds = [[3.0, 3, 0], [np.nan, 3, 0], [9.0, 3, 0], [0.5, 3, 0], [3, 3, 5]]
     with pytest.warns(UserWarning, match="seeds are") as said:
         found = tracker.track_particles(seeds, (0.0, 1.0), 2)
     words = [str(one.message) for one in said]
     assert [w.partition(",")[0] for w in words] == [
-        "1 of 4 seeds are not finite",
-        "1 of 4 seeds are outside the data",
-        "1 of 4 seeds are on land",
+        "1 of 5 seeds are not finite",
+        "1 of 5 seeds are outside the data",
+        "1 of 5 seeds are on land",
+        "1 of 5 seeds are above the highest level",
     ]
-    assert found.status[0] == 0
+    assert found.status[[0, 4]].tolist() == [0, 0]
 
 
 # With the compiler's usual settings: without its fusion emitters, XLA of jaxlib 0.10.2

@@ -138,6 +138,8 @@ def velocity_variables(
         if len(pairs) == 1:
             return pairs[0]
     there = ", ".join(str(name) for name in dataset) or "none"
+    if names is not None and len(set(names)) == 1:
+        raise ValueError(f"{source}: no variable {names[0]!r}; there are {there}")
     asked = "velocity variables" if names is None else f"variables {tuple(names)}"
     raise ValueError(
         f"{source}: no two or three {asked}; the variables are {there}: give them as "

@@ -266,9 +266,8 @@ class Part:
             self._refuse_indices(axes)
             self._factors = self._flat_factors(axes, choices)
             return None
-        given = (choices.units or v.attrs.get("units", "") for v in self._variables)
-        units = [canonical(unit) for unit in given]
-        if units[0] in TURNING:
+        units = [choices.units or v.attrs.get("units", "") for v in self._variables]
+        if canonical(units[0]) in TURNING:
             return None
         if found == "guessed" and choices.geometry is None and self._guesses:
             names = ", ".join(str(axes[role].name) for role in "xy")
@@ -311,9 +310,9 @@ class Part:
             self._said.append("velocity in units of the axes per second")
         return factors
 
-    def _factor(self, index: int, unit: str) -> float:
+    def _factor(self, index: int, stated: str) -> float:
         """Return what turns a component into meters per second (or pascals)."""
-        variable = self._variables[index]
+        variable, unit = self._variables[index], canonical(stated)
         if not unit:
             unit = "m/s"
             self._said.append(f"{variable.name} has no units: m/s assumed")
@@ -321,8 +320,8 @@ class Part:
             return read_rise(variable, unit, self._vertical, self.label)
         if unit not in SPEEDS:
             raise ValueError(
-                f"{self.label}: the units {variable.attrs.get('units', unit)!r} of "
-                f"{variable.name!r} are unknown; give velocity_units= one of "
+                f"{self.label}: the units {stated!r} of {variable.name!r} are unknown; "
+                "give velocity_units= one of "
                 f"{', '.join(SPEEDS)}"
             )
         return SPEEDS[unit]

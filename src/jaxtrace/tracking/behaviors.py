@@ -263,6 +263,10 @@ def _value(given: Any, here: State) -> Array:
 def _horizontal(here: State, names: Sequence[str]) -> Vectors:
     """Return a vector along the surface from two variables, or from one vector."""
     if len(names) == 1:
+        if here[names[0]].ndim == 1:
+            raise ValueError(
+                f"{names[0]!r} is no vector: give both of its components, east first"
+            )
         east, north = here[names[0]][:, 0], here[names[0]][:, 1]
     else:
         east, north = (here[name] for name in names)

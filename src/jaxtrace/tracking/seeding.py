@@ -56,6 +56,9 @@ def random_seeds(
     return as_seeds(rows, dtype)
 
 
+HIGH = "above the highest level"
+
+
 def warn_of_seeds(field: AbstractField, seeds: Float[Array, "n 3"]) -> None:
     """Say how many particles have no place to start from, and so never move.
 
@@ -70,14 +73,17 @@ def warn_of_seeds(field: AbstractField, seeds: Float[Array, "n 3"]) -> None:
     if field.sphere is not None and not field.searches:
         outside, dry = map(np.asarray, _unplaced(field, seeds))
         found |= {"outside the data": outside, "on land": dry}
+    if field.sphere is not None and np.isfinite(field.sphere.top):
+        z = (np.asarray(seeds) if on_host else seeds)[:, 2]
+        found[HIGH] = np.asarray(z > float(field.sphere.top))
     for place, rows in found.items():
         if rows.any():
             first = np.asarray(seeds)[np.argmax(rows)].tolist()
             count = f"{int(rows.sum()):,} of {len(seeds):,} seeds"
+            fate = "do not move; leave them out, or correct them"
+            fate = "go there, for a depth is -z" if place == HIGH else fate
             warnings.warn(
-                f"{count} are {place}, the first at {first}: they do not move; leave "
-                "them out, or correct them",
-                stacklevel=3,
+                f"{count} are {place}, the first at {first}: they {fate}", stacklevel=3
             )
 
 

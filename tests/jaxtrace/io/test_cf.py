@@ -200,6 +200,8 @@ def test_speeds_are_converted_and_unknown_ones_named():
     )
     with pytest.raises(ValueError, match=r"'furlong' of 'uo' .* velocity_units="):
         GridSlices(ocean(units="furlong"))
+    with pytest.raises(ValueError, match=r"units 'rods' of 'uo' .* velocity_units="):
+        GridSlices(ocean(), velocity_units="rods")
     given = GridSlices(ocean(u=30.0, units=None), velocity_units="cm/s")
     assert given.read(0)[0, 0, 0, 0] == pytest.approx(0.3)
     assert "uo has no units: m/s assumed" in GridSlices(ocean(units=None)).notes()

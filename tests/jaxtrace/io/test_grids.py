@@ -212,6 +212,8 @@ def test_missing_variables_list_what_there_is():
         velocity_variables(dataset("p", "u"), None, "a.nc")
     with pytest.raises(ValueError, match=r"variables \('u', 'z'\)"):
         velocity_variables(dataset("p", "u"), ("u", "z"), "a.nc")
+    with pytest.raises(ValueError, match=r"a\.nc: no variable 'salt'; there are p, u$"):
+        velocity_variables(dataset("p", "u"), ("salt", "salt"), "a.nc")
     assert velocity_variables(dataset("p", "q"), ("q", "p"), "a.nc") == ("q", "p")
 
 

@@ -158,6 +158,7 @@ def test_nodes_at_sea_decide_near_the_coast():
     ("sample", "behave", "words"),
     [
         ({}, Windage(0.02), r"Windage needs u10, v10: give each in sample="),
+        ({"t": warmth}, StokesDrift(("t",)), "'t' is no vector: give both of its"),
         ({"lon": warmth}, None, "lon: names are taken"),
         ({"t": warmth}, [Age(), Age()], "age: names are taken"),
         ({"t": 3.0}, None, "sample 't' is float: give a field"),
