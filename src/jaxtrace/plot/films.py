@@ -14,7 +14,7 @@ from jaxtyping import Float, UInt8
 
 from jaxrig.atomic import write_file
 from jaxtrace.plot import inputs
-from jaxtrace.plot.figures import load_package, new_axes, save_figure
+from jaxtrace.plot.inputs import load_package, new_axes, save_figure
 from jaxtrace.plot.pictures import label_axes
 
 MARKER = "tab:blue"

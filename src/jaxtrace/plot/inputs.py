@@ -1,15 +1,21 @@
-"""Inputs of plots: positions or recorded paths in one form, and lines that break.
+"""What plots share: positions or recorded paths in one form, lines that break, and
+Matplotlib figures outside pyplot's global state: made, saved, shown on demand.
 
 A line ends where its particle wraps around a period or its slot is used again.
 """
 
-from collections.abc import Sequence
+import importlib
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
+from jaxrig.atomic import atomic_write
+from jaxrig.machine import install_command
 from jaxtrace.analysis.density import plane_axes
 from jaxtrace.bounds import AXES, box_bounds
 from jaxtrace.fields.base import find_land
@@ -17,7 +23,6 @@ from jaxtrace.fields.curvilinear import CurvilinearField
 from jaxtrace.fields.triangles import Triangles
 from jaxtrace.io.convert import as_dates
 from jaxtrace.paths import joined_steps
-from jaxtrace.plot.figures import load_package
 from jaxtrace.trajectory import Trajectory, as_paths
 from jaxtrace.types import PathRecord
 
@@ -249,3 +254,87 @@ def find_stretches(
         pieces = np.split(path, cuts + 1)
         found += [Stretch(particle, piece) for piece in pieces if len(piece) > 1]
     return found
+
+
+def load_package(module: str, purpose: str) -> Any:
+    """Import a module that a kind of picture needs.
+
+    RuntimeError names it where it is missing, with the command that installs it.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise RuntimeError(
+            f"{purpose} need {module.partition('.')[0]}, which is not installed: "
+            f"{install_command('viz')}"
+        ) from error
+
+
+DPI = 150  # of saved pictures
+# Those that only write files; every other backend has somewhere to show a figure.
+FILE_BACKENDS = frozenset({"agg", "cairo", "pdf", "pgf", "ps", "svg", "template"})
+
+
+@contextmanager
+def picture(
+    dimensions: int = 2,
+    ax: Any = None,
+    figsize: tuple[float, float] | None = None,
+    show: bool = True,
+    save_path: Any = None,
+    elev: float = 20,
+    azim: float = 45,
+) -> Generator[Any]:
+    """Give axes to draw on, those given or new ones; then save and show them if asked.
+
+    `elev` and `azim` are the angles of a view in space, in degrees. `show` opens a
+    window or a notebook's output where there is one and the axes are new.
+    """
+    drawn = new_axes(dimensions, figsize, show) if ax is None else ax
+    if dimensions == 3:
+        drawn.view_init(elev=elev, azim=azim)
+    yield drawn
+    figure = drawn.figure.canvas.figure
+    if save_path is not None:
+        save_figure(figure, save_path)
+    # Only what pyplot holds has a number, and somewhere to be shown.
+    if show and ax is None and getattr(figure, "number", None) is not None:
+        from matplotlib import pyplot
+
+        pyplot.show()
+
+
+def new_axes(
+    dimensions: int, figsize: tuple[float, float] | None, show: bool = False
+) -> Any:
+    """Return axes of a new figure; one of pyplot only where pyplot is to show it."""
+    load_package("matplotlib", "Plots")
+    from matplotlib.figure import Figure as make
+
+    if show and can_show():
+        from matplotlib.pyplot import figure as make
+    options = {"projection": "3d"} if dimensions == 3 else {}
+    return make(figsize=figsize, layout="constrained").add_subplot(**options)
+
+
+def can_show() -> bool:
+    """Return whether there is a window or notebook to show a figure in."""
+    from matplotlib import pyplot
+
+    return pyplot.get_backend().lower() not in FILE_BACKENDS
+
+
+def save_figure(figure: Any, path: Any, dpi: float = DPI) -> Path:
+    """Write the figure, whole or not at all, in the format of the file's ending."""
+    path = Path(path)
+    known = figure.canvas.get_supported_filetypes()
+    ending = path.suffix[1:].lower()
+    if ending not in known:
+        raise ValueError(
+            f"{path.name!r} does not have a supported image suffix: use one of "
+            f"{', '.join(known)}"
+        )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_write(path) as file:
+        figure.savefig(file, format=ending, dpi=dpi, facecolor=figure.get_facecolor())
+    return path

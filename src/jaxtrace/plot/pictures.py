@@ -1,6 +1,6 @@
 """Still pictures: particles and their paths in a plane or in space, and maps of values.
 
-Every function returns the axes it drew on, and takes the options of `figures.picture`:
+Every function returns the axes it drew on, and takes the options of `inputs.picture`:
 `ax`, `figsize`, `show`, `save_path`, `elev` and `azim`.
 """
 
@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from jaxtrace.plot import inputs
-from jaxtrace.plot.figures import load_package, picture
+from jaxtrace.plot.inputs import load_package, picture
 
 COLOR_MAP = "viridis"
 LEAST_WIDTH = 0.2  # of a degree of longitude on a map, of one of latitude

@@ -9,9 +9,8 @@ from matplotlib.image import imread
 
 from jaxtrace.analysis import KDEEstimator
 from jaxtrace.fields.grid import make_grid_field
-from jaxtrace.plot import figures
-from jaxtrace.plot.figures import DPI, new_axes
-from jaxtrace.plot.inputs import choose, color_values
+from jaxtrace.plot import inputs
+from jaxtrace.plot.inputs import DPI, choose, color_values, new_axes
 from jaxtrace.plot.pictures import (
     plot_density_2d,
     plot_field_2d,
@@ -252,7 +251,7 @@ def test_refusals_of_maps(call, message):
 def shown(monkeypatch):
     """As in a window: what pyplot is asked to show."""
     calls = []
-    monkeypatch.setattr(figures, "can_show", lambda: True)
+    monkeypatch.setattr(inputs, "can_show", lambda: True)
     monkeypatch.setattr(pyplot, "show", lambda: calls.append(pyplot.get_fignums()))
     yield calls
     pyplot.close("all")
@@ -260,12 +259,12 @@ def shown(monkeypatch):
 
 @pytest.mark.parametrize("show", [True, False])
 def test_a_figure_is_shown_if_asked_and_there_is_a_window(shown, show, monkeypatch):
-    with figures.picture(figsize=(2, 2), show=show) as drawn:
+    with inputs.picture(figsize=(2, 2), show=show) as drawn:
         assert shown == []
     assert shown == ([[drawn.figure.number]] if show else [])
     pyplot.close("all")
-    monkeypatch.setattr(figures, "can_show", lambda: False)
-    with figures.picture(figsize=(2, 2), show=show):
+    monkeypatch.setattr(inputs, "can_show", lambda: False)
+    with inputs.picture(figsize=(2, 2), show=show):
         assert pyplot.get_fignums() == []
 
 
@@ -274,13 +273,13 @@ def test_a_figure_is_shown_if_asked_and_there_is_a_window(shown, show, monkeypat
 )
 def test_the_ending_decides_the_format(tmp_path, ending, opening):
     path = tmp_path / "made" / f"a.{ending}"
-    figure = figures.new_axes(2, (1, 1)).figure
-    assert figures.save_figure(figure, path) == path
+    figure = inputs.new_axes(2, (1, 1)).figure
+    assert inputs.save_figure(figure, path) == path
     assert path.read_bytes().startswith(opening)
     assert list(path.parent.iterdir()) == [path]
 
 
 def test_unknown_endings_are_refused(tmp_path):
-    figure = figures.new_axes(2, (1, 1)).figure
+    figure = inputs.new_axes(2, (1, 1)).figure
     with pytest.raises(ValueError, match=r"'a\.xyz'.*png"):
-        figures.save_figure(figure, tmp_path / "a.xyz")
+        inputs.save_figure(figure, tmp_path / "a.xyz")
