@@ -15,8 +15,13 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from jaxarc.envs.starts import EnvParams
 from jaxarc.types import JaxArcTask
+from jaxrig.checks import check
 
 Weights = Float[Array, " rows"]
+WEIGHT_RULE = (
+    "a curriculum leaves no task to draw: weights are finite, not negative, and some "
+    "of them above 0; if by_size gave them, raise its largest"
+)
 
 
 def concepts(ids: Sequence[str | None]) -> Int[np.ndarray, " rows"]:
@@ -103,6 +108,14 @@ def focus(key: PRNGKeyArray, params: EnvParams, weights: Weights, count: int = 2
             "dataset.shuffle_tasks is off, and tasks that are drawn have no order: "
             "switch it on"
         )
-    logits = jnp.log(weights)
+    tasks = params.buffer.pairs.shape[:1]
+    if weights.shape != tasks:
+        raise ValueError(
+            f"weights has shape {weights.shape}, and the buffer holds {tasks[0]} "
+            "tasks: give one weight for each"
+        )
+    # Of other weights a draw would be row 0 again and again.
+    some = jnp.all((weights >= 0) & jnp.isfinite(weights)) & jnp.any(weights > 0)
+    logits = jnp.log(check(weights, some, WEIGHT_RULE))
     rows = jax.random.categorical(key, logits, shape=(count,)).astype(jnp.int32)
     return dataclasses.replace(params, subset_indices=rows)

@@ -77,6 +77,15 @@ def test_a_compiled_loop_changes_its_tasks():
     np.testing.assert_array_equal(rows, np.repeat(chosen, 16).reshape(2, 16))
 
 
+@pytest.mark.parametrize("weight", [0.0, -1.0, np.nan, np.inf])
+def test_weights_without_a_task_to_draw_are_refused(weight):
+    """Drawn from, they would all give row 0."""
+    with pytest.raises(RuntimeError, match="leaves no task to draw"):
+        curriculum.focus(KEY, small_params(), jnp.full(4, weight))
+    with pytest.raises(ValueError, match="the buffer holds 4 tasks: give one weight"):
+        curriculum.focus(KEY, small_params(), jnp.full(2, 1.0))
+
+
 def test_tasks_in_order_are_refused():
     params = small_params()
     dataset = dataclasses.replace(params.config.dataset, shuffle_tasks=False)
