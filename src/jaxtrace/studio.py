@@ -90,7 +90,8 @@ def _drawn_case(desk: Desk, request: Mapping[str, Any]) -> Case:
         case = replace(case, boundary=tables.Boundary(boundary, freeze(bounds)))
     between = abs(span[1] - span[0]) / (frames - 1)
     step = None if case.time.dt is None else min(case.time.dt, between)
-    mixing = required({"diffusivity": 0.0, **request}, "diffusivity", float)
+    given = request.get("diffusivity")  # None where the page leaves it out
+    mixing = 0.0 if given is None else required(request, "diffusivity", float)
     return replace(
         case,
         particles=tables.Particles(

@@ -24,6 +24,8 @@ HALF_TURN = {
     "span": [0.0, np.pi],
     "boundary": "absorbing",
     "integrator": "rk4",
+    "diffusivity": None,
+    "color": None,
     "seeds": [{"kind": "box", "from": [0.1, 0.1], "to": [0.5, 0.5]}],
 }
 
