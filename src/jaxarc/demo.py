@@ -166,14 +166,14 @@ def episode_parts(tasks: TaskParser, results: Sequence[RolloutResult]) -> list[P
                 f"times a second in {ENVIRONMENTS:,} environments."
             ),
             report.Code(
-                f"jaxrig arc play {ENCLOSED}      # solve it yourself\n"
-                "jaxrig arc rollout AGI1       # let a random agent try"
+                f"jaxrig arc play {ENCLOSED}   # solve it yourself\n"
+                "jaxrig arc rollout AGI1    # let a random agent try"
             ),
         ),
         Fold(
             "A test solved in five steps, and how steps are rewarded",
             Figure(
-                draw_task(mirrored.task).as_svg(),
+                draw_task(mirrored.task, scheme="arc").as_svg(),
                 caption=f"Task {MIRRORED}: inputs above, outputs below.",
                 alt=f"All pairs of task {MIRRORED}",
             ),

@@ -361,7 +361,7 @@ def show_task(task: JaxArcTask) -> Section:
     if task.task_index.ndim:
         count = " x ".join(map(str, task.task_index.shape))
         return Section("Tasks", Text(f"A stack of {count} tasks."))
-    drawing = draw_task(task).as_svg()
+    drawing = draw_task(task, scheme="arc").as_svg()
     alt = "All pairs of the task: inputs above, outputs below"
     return Section("Task", Figure(drawing, alt=alt))
 

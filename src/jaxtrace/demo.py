@@ -215,8 +215,8 @@ def channel_row(run: Run) -> report.Part:
             f"speed. This run: {run.rate / 1e6:.1f} million particle-steps a second."
         ),
         report.Code(
-            "jaxrig trace new case.toml FILES   # VTK, netCDF, OpenFOAM, ...\n"
-            "jaxrig trace run case.toml         # tracks, draws, resumes if stopped"
+            "jaxrig trace new case.toml FILES  # VTK, netCDF, ...\n"
+            "jaxrig trace run case.toml        # or resume it"
         ),
     )
 

@@ -75,7 +75,7 @@ class Suggestion(Shown):
     edge_probs: np.ndarray  # [cause, effect], in the order of `seen.names`
     ranges_from_data: tuple[str, ...]
     method: str  # how the choice was made
-    worthwhile: bool  # False: nothing is to be gained any more
+    worthwhile: bool  # False: there is little left to gain
     notes: tuple[str, ...]
     labels: Mapping[str, tuple[str, str]] = field(default_factory=FrozenMap)
     rows_left_out: int = 0
@@ -147,7 +147,7 @@ class Suggestion(Shown):
         """Return why one may stop."""
         gain = self.experiments[0].gain
         return (
-            f"nothing is to be gained any more: the best experiment left improves "
+            f"there is little left to gain: the best experiment left improves "
             f"{self.seen.target} by {signed(gain)} on average"
         )
 

@@ -240,7 +240,7 @@ def replay(
     if html is not None:
         title = f"Task {recording.task}"
         report = Report(title, summarize(recording, frames))
-        picture = draw_task(task, include_test=recording.mode == 1)
+        picture = draw_task(task, scheme="arc", include_test=recording.mode == 1)
         report.add(Section("Task", Figure(picture.as_svg(), alt=title)))
         report.add(episode_section("Episode", frames))
         say(console, f"open {report.write(html)}")

@@ -79,9 +79,9 @@ class VisualizationConfig(Config):
     show_operation_names: bool = True
     highlight_changes: bool = True
     include_metrics: bool = True
-    color_scheme: Annotated[str, one_of("default", "high_contrast", "colorblind")] = (
-        "default"
-    )
+    color_scheme: Annotated[
+        str, one_of("default", "high_contrast", "colorblind", "arc")
+    ] = "default"
     step_visualizations: bool = True
     episode_summaries: bool = True
     max_memory_mb: Positive = 500

@@ -32,6 +32,12 @@ COLOR_SCHEMES: dict[str, tuple[str, ...]] = {
         *("#D8D8D8", "#CC79A7", "#FE8200", "#79B6F8", "#5A1E00"),
         "#FFFFFF",
     ),
+    # As the editor of ARC shows them: pages and the studio use these.
+    "arc": (
+        *("#000000", "#0074D9", "#FF4136", "#2ECC40", "#FFDC00"),
+        *("#AAAAAA", "#F012BE", "#FF851B", "#7FDBFF", "#870C25"),
+        "#FFFFFF",
+    ),
 }
 
 

@@ -209,7 +209,7 @@ def _rows(tiles: Sequence[svg.Drawing]) -> list[list[svg.Drawing]]:
 def episode_section(
     title: str,
     frames: Sequence[EpisodeFrame],
-    scheme: str = "default",
+    scheme: str = "arc",
     show_metrics: bool = True,
 ) -> Section:
     """Return a section that plays the episode, the target beside it if known.

@@ -5,6 +5,7 @@ streams of frames.
 import asyncio
 import functools
 import json
+import logging
 import secrets
 import socket
 import threading
@@ -13,6 +14,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
+from types import FrameType
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -409,6 +411,15 @@ def bind(port: int | None) -> socket.socket:
     raise OSError(f"{words} in use: give another with --port, or 0 for any")
 
 
+class _Server(uvicorn.Server):
+    """A server that says nothing of the requests that Ctrl-C cuts short."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """End soon; the second Ctrl-C at once."""
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+        super().handle_exit(sig, frame)
+
+
 def serve(
     rooms: Mapping[str, tuple[str, Open]],
     folder: Workspace,
@@ -434,7 +445,7 @@ def serve(
         studio.app, log_level="warning", timeout_graceful_shutdown=2, ws_max_size=2**20
     )
     with suppress(KeyboardInterrupt):
-        uvicorn.Server(config).run(sockets=[held])
+        _Server(config).run(sockets=[held])
     running = sum(job.state == "stopped" for job in studio.jobs.all())
     words = f"; {running} runs were stopped" if running else ""
     tell(f"stopped{words}; everything saved is in {folder.root}")

@@ -99,7 +99,7 @@ def test_it_says_when_nothing_is_to_be_gained():
     options["settable"] = ["a", "b", "c"]
     found = acbo.suggest(table(0.1, at=2.0, more=12), "y", True, **options)
     assert not found.worthwhile
-    assert str(found).startswith("nothing is to be gained any more")
+    assert str(found).startswith("there is little left to gain")
     assert acbo.suggest(table(0.1), "y", True, **options).worthwhile
 
 

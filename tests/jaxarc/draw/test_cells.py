@@ -1,6 +1,8 @@
 """Colors, cropped cells and pixels, against naive loops."""
 
 import itertools
+import re
+from importlib.resources import files
 
 import jax
 import jax.numpy as jnp
@@ -67,6 +69,12 @@ def test_the_default_palette_is_the_documented_one():
         "#252525 #0074D9 #FF4136 #37D449 #FFDC00 #E6E6E6 #F012BE #FF871E #54D2EB "
         "#8D1D2C #FFFFFF"
     )
+
+
+def test_the_studio_and_pages_share_the_colors_of_arc():
+    script = (files("jaxrig.studio") / "static/grid.js").read_text()
+    named = re.findall(r"#[0-9A-F]{6}", script.partition("export const NAMES")[0])
+    assert tuple(named) == COLOR_SCHEMES["arc"][:10]
 
 
 def test_all_eyes_can_tell_the_colorblind_scheme_apart():

@@ -19,7 +19,7 @@ export async function enter(room, parts, query) {
 
 // The gallery -------------------------------------------------------------------
 const LIMITS = { "": 99, "up to 5": 5, "up to 10": 10, "up to 20": 20 };
-const COUNTS = { "": 99, "up to 3": 3, "up to 5": 5 };
+const COUNTS = { "": 99, "0 to 2": 3, "0 to 4": 5 };
 function matches(task, filters) {
   const wanted = (filters.search ?? "").toLowerCase();
   return (!wanted || task.id.toLowerCase().includes(wanted))
@@ -39,7 +39,7 @@ function filterBar(dataset, filters, changed) {
   return el("div", { className: "filters", role: "search" },
     el("label", {}, "Search", search),
     choice("Largest grid", "size", Object.keys(LIMITS), filters, changed),
-    choice("Highest color number", "colors", Object.keys(COUNTS), filters, changed),
+    choice("Color numbers", "colors", Object.keys(COUNTS), filters, changed),
     choice("Output", "change", ["", "same size", "shrinks", "grows", "changes size"], filters, changed),
     concepts.length ? choice("Concept", "concept", ["", ...concepts], filters, changed) : null,
     choice("Solved", "solved", ["", "solved", "not yet"], filters, changed));
@@ -95,7 +95,7 @@ function browse(room, sets, dataset, query) {
     cards.show(found);
   };
   room.append(el("div", { className: "browse" },
-    el("div", { className: "row" }, el("h1", { className: "grow", text: "Find the rule, make the output" }),
+    el("div", { className: "row" }, el("h1", { className: "grow", text: "Find the rule, draw the output" }),
       el("button", { type: "button", text: "Play a random task", className: "main", onclick: () => {
         const found = lists[dataset].filter((task) => matches(task, filters));
         if (found.length) go(["arc", dataset, found[Math.floor(Math.random() * found.length)].id]);
@@ -142,7 +142,7 @@ class Bench {
   }
   step(operation, box = this.sorted()) {
     return this.queued(async () => {
-      if (this.facts.solved) throw new Error("this test is solved: undo to change the grid, or take the next task");
+      if (this.facts.solved) throw new Error("this test is solved: undo to change the grid, or go on to the next task");
       if (this.facts.done) await this.tell("undo"); // a wrong answer is taken back, then edited
       await this.tell("step", { operation, box });
     });
@@ -328,7 +328,7 @@ async function play(room, sets, dataset, id, query) {
   room.append(el("div", { className: "room" }, left,
     el("section", { className: "stack" },
       el("div", { className: "row" }, el("h1", { className: "grow", text: `Task ${id}` }), tests, el("a", { className: "only-narrow", href: address(["arc", dataset], remembered.filters), text: "All tasks" })),
-      el("div", {}, el("h2", { text: "Each input becomes its output by one rule" }), demos),
+      el("div", {}, el("h2", { text: "One rule turns each input into its output" }), demos),
       el("div", { className: "bench" },
         el("figure", {}, el("h2", { text: task.tests.length > 1 ? `Input of test ${facts.pair + 1}` : "Test input" }), input),
         el("figure", {}, el("h2", { text: "Your output" }), bench.canvas, bench.verdict)),
@@ -337,7 +337,7 @@ async function play(room, sets, dataset, id, query) {
       el("div", { className: "card stack" }, el("h2", { text: "Your steps" }), bench.count, bench.history,
         el("div", { className: "row" },
           el("button", { type: "button", text: "Export trajectory", onclick: asked(() => save("arc", "export", { game: bench.facts.game })) }),
-          el("button", { type: "button", id: "guess", text: "Ask the solver", title: "What the included network answers, which does not see the answer", onclick: asked(async (event) => {
+          el("button", { type: "button", id: "guess", text: "Ask the solver", title: "Two answers of the included network, which does not see the right one", onclick: asked(async (event) => {
             event.target.disabled = true;
             try {
               const ended = await jobEnd((await call("arc", "guess", { game: bench.facts.game })).id);
@@ -352,7 +352,7 @@ async function play(room, sets, dataset, id, query) {
             const [next] = await bench.left();
             bench.box = next.operation === OP.submit ? bench.box : next.box;
             bench.draw();
-            say(next.operation === OP.submit ? "nothing is left to do: submit" : `a planner that knows the answer would do: ${described(next.name, next.operation, next.box)}`);
+            say(next.operation === OP.submit ? "the grid is right: submit it" : `next step of a planner that knows the answer: ${described(next.name, next.operation, next.box)}`);
           }) }),
           el("button", { type: "button", id: "watch", text: "Watch it solved", title: "A planner that knows the answer plays the rest", onclick: asked(async () => {
             for (const { operation, box } of await bench.left()) {
@@ -374,7 +374,7 @@ async function play(room, sets, dataset, id, query) {
         ["arrows", "move the cursor"], ["Shift + arrows", "select a box"], ["0 to 9", "paint the selection"], ["F", "flood with the color"], ["Alt + arrows", "move the selection"],
         ["R, Shift R", "rotate"], ["H, V", "flip"], ["C, X, P", "copy, cut, paste"], ["A", "select all"], ["I", "start from the input"], ["G", "change the size"], ["U, Y", "undo, redo"], ["Enter", "submit"],
       ].map(([key, does]) => el("tr", {}, el("td", {}, el("kbd", { text: key })), el("td", { text: does }))))),
-      el("p", { className: "small" }, "The steps are those of the environment that agents learn in: ", el("code", { text: `jaxrig arc play ${id} --dataset ${dataset} --test` })))));
+      el("p", { className: "small" }, "Agents learn in the same environment, with the same steps. In a terminal: ", el("code", { text: `jaxrig arc play ${id} --dataset ${dataset} --test` })))));
   const redraw = () => {
     // All beside each other where they stay readable; a narrow window scrolls.
     const each = Math.max(100, Math.min(170, (demos.clientWidth / task.demonstrations.length - 64) / 2));

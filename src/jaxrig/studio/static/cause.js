@@ -32,7 +32,7 @@ export async function enter(room, parts, query) {
   const shownFrom = el("span", { className: "small", text: "from 25%" });
   const edgeBar = el("div", { className: "row", hidden: true }, el("b", { text: "Edges" }), kinds, cause, "→", effect, el("button", { type: "button", text: "Add", onclick: asked(() => state([cause.value, effect.value])) }));
   const beliefs = el("canvas", { className: "layer", role: "img", "aria-label": "Probability of being a cause, over the experiments" });
-  const history = el("div", { hidden: true }, el("h2", { text: "Probability that each variable is a cause, as rows come in" }), el("div", { className: "stage beliefs" }, beliefs));
+  const history = el("div", { hidden: true }, el("h2", { text: "Probability that each variable is a cause, by number of rows" }), el("div", { className: "stage beliefs" }, beliefs));
   const effects = el("canvas", { className: "layer", role: "img", "aria-label": "Expected outcome over the range of each variable" });
   const effectStage = el("div", { className: "stage effects" }, effects), effectWords = el("p", { className: "small" });
   const promise = el("div", { hidden: true }, el("h2", { text: "Expected outcome if one variable is set" }), effectStage, effectWords);
@@ -65,7 +65,7 @@ export async function enter(room, parts, query) {
     const numbers = table.columns.filter((column) => column.kind === "number");
     target.replaceChildren(...numbers.map(({ name }) => el("option", { value: name, text: name, selected: name === (table.target ?? numbers.at(-1).name) })));
     direction.value = table.maximize === null ? "" : table.maximize ? "raise" : "lower";
-    summary.textContent = `${table.rows} rows, ${numbers.length} usable columns, ${table.interventions ? `${table.interventions} rows in which something was set` : "nothing was set in any row yet"}`;
+    summary.textContent = `${table.rows} rows, ${numbers.length} usable columns, ${table.interventions ? `${table.interventions} rows in which something was set` : "no variable was set in any row"}`;
     notes.replaceChildren(...table.notes.map((text) => el("li", { text })));
     graph = source.example === list.examples[0].example ? await call("causal", "preview") : null;
     showColumns();
@@ -89,7 +89,7 @@ export async function enter(room, parts, query) {
     kept.previousElementSibling.hidden = !list.campaigns.length;
   }
   async function start() {
-    if (!direction.value) throw new Error(`say whether ${target.value} should be raised or lowered`);
+    if (!direction.value) throw new Error(`choose whether ${target.value} should be raised or lowered`);
     const roles = Object.fromEntries(table.columns.map(({ name, role }) => [name, name === target.value ? "target" : role === "target" ? "measured" : role]));
     follow(await call("causal", "start", { source, roles, maximize: direction.value === "raise" }));
   }
@@ -125,10 +125,11 @@ export async function enter(room, parts, query) {
   function show() {
     edgeBar.hidden = form.hidden = saving.hidden = history.hidden = promise.hidden = outcomes.hidden = !facts;
     setup.hidden = Boolean(facts);
+    $(".cause", room)?.classList.toggle("fresh", !facts);
     shell.textContent = facts ? `jaxrig causal ask ${studio.folder}/campaigns/${facts.campaign}` : source.file ? `jaxrig causal suggest ${studio.folder}/${source.file} --target ${target.value}` : `jaxrig causal optimize ${source.example}`;
     redraw();
     if (!facts) {
-      words.replaceChildren(el("p", { className: "say", text: "Choose the target, which way it should go, and what can be set. Then ask for the next experiment." }));
+      words.replaceChildren(el("p", { className: "say", text: "Choose the target, whether to raise or lower it, and the columns that can be set. Then press Find causes and suggest." }));
       told.replaceChildren();
       known.replaceChildren();
       return;
@@ -139,7 +140,7 @@ export async function enter(room, parts, query) {
     effect.value = facts.target;
     known.replaceChildren(...["know", "forbid"].flatMap((which) => facts[which].map((edge) => el("button", { type: "button", className: which === "know" ? "good" : "bad", title: "Remove", onclick: asked(() => state(edge, true)) }, `${which === "know" ? "known" : "forbidden"}: ${edge[0]} → ${edge[1]} ✕`))));
     words.replaceChildren(
-      el("p", { className: "big", text: `${facts.worthwhile ? "" : "Little is left to gain. "}${facts.sentence.split(". ")[0].replace(/^./, (c) => c.toUpperCase())}.` }),
+      el("p", { className: "big", text: `${facts.worthwhile ? "" : "There is little left to gain. "}${facts.sentence.split(". ")[0].replace(/^./, (c) => c.toUpperCase())}.` }),
       el("ul", { className: "notes" }, [...facts.reasons, ...facts.notes].map((text) => el("li", { text }))),
       el("details", {}, el("summary", { text: "Alternatives" }), el("div", { className: "scrolls", tabIndex: 0 }, el("table", {}, el("thead", {}, el("tr", {}, ["set", "to", "expected", "cause"].map((title, k) => el("th", { text: title, className: k ? "n" : "" })))), el("tbody", {}, facts.candidates.map((one) =>
         el("tr", {}, el("td", { text: one.variable }), el("td", { className: "n", text: facts.labels[one.variable]?.[Math.round(one.value)] ?? figure(one.value) }), el("td", { className: "n", text: `${figure(one.expected)} ± ${figure(one.std)}` }), el("td", { className: "n", text: `${Math.round(100 * one.ancestor_probability)}%` }))))))));
@@ -179,7 +180,7 @@ export async function enter(room, parts, query) {
     if (facts?.curves.length && effectStage.clientWidth) {
       effectStage.style.setProperty("--rows", Math.ceil(facts.curves.length / effectsAcross(effectStage.clientWidth)));
       drawEffects(effects, facts.curves, facts.target, facts.trial?.settings ?? {});
-      effectWords.textContent = `The line is the expected ${facts.target}, the band its 95 % interval, a dot a row in which the variable was set${facts.trial ? ", the yellow dot the next experiment" : ""}.`;
+      effectWords.textContent = `The line is the expected ${facts.target}, the band its 95% interval. Dots are rows in which the variable was set${facts.trial ? "; the yellow dot is the next experiment" : ""}.`;
     }
   }
   const near = (event) => {
@@ -191,11 +192,11 @@ export async function enter(room, parts, query) {
   canvas.addEventListener("pointermove", (event) => { const { spot, found } = near(event); focus = found >= 0 ? found : null; if (pull) pull.to = spot; if (graph) redraw(); });
   canvas.addEventListener("pointerup", (event) => { const { found } = near(event); const from = pull?.from; pull = null; redraw(); if (from !== undefined && found >= 0 && found !== from) asked(() => state([graph.names[from], graph.names[found]]))(); });
 
-  room.append(el("div", { className: "room flow cause" },
+  room.append(el("div", { className: "room flow cause fresh" },
     el("aside", { className: "left stack" }, el("h2", { text: "Examples" }), examples, el("h2", { text: "Your table" }), drop, picker, files, el("h2", { text: "Campaigns" }), kept,
       setup = el("div", { className: "card stack" }, summary, el("div", { className: "halves" }, el("label", {}, "Target", target), el("label", {}, "I want to", direction)), begin,
         el("details", { open: true }, el("summary", { text: "Columns" }), el("div", { className: "scrolls", tabIndex: 0 }, el("table", { className: "columns" }, columns))), notes)),
-    el("section", { className: "stack" }, edgeBar, stage, el("div", { className: "row cut" }, el("span", { className: "small", text: "Show edges" }), cut, shownFrom), known, el("p", { className: "small" }, "An arrow is a direct cause; wider means likelier. The same from a shell: ", shell), promise, history),
+    el("section", { className: "stack" }, edgeBar, stage, el("div", { className: "row cut" }, el("span", { className: "small", text: "Show edges" }), cut, shownFrom), known, el("p", { className: "small" }, "An arrow points from a direct cause to its effect; a wider arrow is more likely. In a terminal: ", shell), promise, history),
     el("aside", { className: "stack" }, el("div", { className: "card stack" }, el("h2", { text: "Next experiment" }), meter, status, words, form), outcomes)));
   const resized = new ResizeObserver(redraw);
   resized.observe(stage);

@@ -1,20 +1,11 @@
 // The flow room: a domain, seeds drawn on it, and particles that move through it.
-import { $, asked, axisUnit, bytes, call, callBytes, el, figure, frames, go, jobEnd, listen, onTheme, place, save, say, stay, still, stopJob, studio, upload } from "/static/shell.js";
+import { $, asked, axisUnit, bytes, call, callBytes, el, figure, frames, go, jobEnd, listen, onTheme, place, save, say, stay, still, stopJob, studio, ticks, upload } from "/static/shell.js";
 import { CIVIDIS, VIRIDIS, particles, ramp } from "/static/particles.js";
 
 const FLAT = [1, 0, 0, 0, 1, 0, 0, 0, 1];
 const MOST_CORNERS = 500;
 const PADDING = { left: 52, right: 16, top: 14, bottom: 36 };
 const START = { source: { flow: "double_gyre" }, seeds: [{ kind: "all" }], particles: 10000, tool: "box" };
-
-// Ticks at 1, 2 or 5 times a power of ten.
-export function ticks(low, high, most = 6) {
-  const rough = (high - low) / most, power = 10 ** Math.floor(Math.log10(rough || 1));
-  const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough) ?? power;
-  const found = [];
-  for (let at = Math.ceil(low / step - 1e-9) * step; at <= high + step * 1e-6; at += step) found.push(Math.abs(at) < step * 1e-6 ? 0 : Number(at.toPrecision(12)));
-  return found;
-}
 
 class Stage {
   constructor(changed) {
@@ -384,7 +375,7 @@ export async function enter(room, parts, query) {
     boundary.replaceChildren(...look.boundaries.map((name) => el("option", { value: name, text: name })));
     notes.replaceChildren(...look.notes.map((text) => el("li", { text })), look.time_units ? el("li", { text: `time in ${look.time_units}` }) : "");
     showScale();
-    caption.replaceChildren(shown, "The same from a shell: ", el("code", { text: source.flow ? "jaxrig trace new case.toml" : `jaxrig trace new case.toml ${source.file}` }));
+    caption.replaceChildren(shown, "In a terminal: ", el("code", { text: source.flow ? `jaxrig trace new case.toml${source.flow === "double_gyre" ? "" : `  # then set name = "${source.flow}" under [flow]`}` : `jaxrig trace new case.toml ${source.file}` }));
     shellWords = $("code", caption);
     saving.hidden = true;
     setLayers();
@@ -477,7 +468,7 @@ export async function enter(room, parts, query) {
       el("div", { className: "row player" }, playing, reverse, el("div", { className: "grow" }, scrub), clock, speed), legend, caption),
     el("aside", { className: "stack" }, el("div", { className: "card stack" },
       el("label", {}, "Particles", count), el("div", { className: "halves" }, el("label", {}, "From time", begin), el("label", {}, "To time", end)),
-      el("label", {}, "At the ends of the domain", boundary), el("label", {}, "Integrator", integrator), el("label", {}, "Diffusivity", mixing), tintBox, guess,
+      el("label", {}, "Boundary", boundary), el("label", {}, "Integrator", integrator), el("label", {}, "Diffusivity", mixing), tintBox, guess,
       el("div", { className: "row" }, runButton, stopButton), meter, status, saving), el("div", { className: "card stack" }, el("h2", { text: "Layer under the particles" }), layers))));
   showSources();
   const resized = new ResizeObserver(() => stage.redraw());
@@ -489,6 +480,7 @@ export async function enter(room, parts, query) {
     if (known) return attach({ ...known });
     if (query.get("run") && list.runs.includes(query.get("run"))) return attach(await call("trace", "resume", { run: query.get("run") }));
     if (state.source.flow === "double_gyre") return showPreview();
+    status.textContent = "Draw seeds, or keep the whole domain, and track them.";
     return undefined;
   }));
   async function showPreview() {
@@ -497,7 +489,7 @@ export async function enter(room, parts, query) {
     if (!preview) return;
     stage.start(2000, data.byteLength / each, Array.from({ length: data.byteLength / each }, (_, k) => 0.2 * k));
     for (let at = 0; at < data.byteLength; at += each) stage.add(data.slice(at, at + each));
-    status.textContent = "a preview: draw seeds, then track them";
+    status.textContent = "This is a preview. Draw seeds, or keep the whole domain, and track them.";
     stage.loops = true;
     if (still.matches) stage.seek(stage.end); else stage.play(true);
   }

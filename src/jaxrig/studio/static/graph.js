@@ -1,5 +1,5 @@
 // A causal graph on a 2-D canvas: causes left of effects, likelier edges wider.
-import { figure } from "/static/shell.js";
+import { figure, ticks } from "/static/shell.js";
 
 const INK = "#dfe8f5", SOFT = "#8fa1bb", TARGET = "#ffdc00", KNOWN = "#6fd898", FORBIDDEN = "#ff9d94";
 
@@ -133,7 +133,7 @@ export function drawEffects(canvas, curves, target, settings) {
     const up = Math.floor(n / across) * high + 24, down = Math.floor(n / across) * high + high - 34;
     const to = (x, y) => [left + ((right - left) * (x - values[0])) / (values.at(-1) - values[0] || 1), down - ((down - up) * (y - low)) / (top - low || 1)];
     ink.fillStyle = SOFT;
-    for (const y of [low, (low + top) / 2, top]) { const at = to(values[0], y)[1]; ink.globalAlpha = 0.35; ink.fillRect(left, at, right - left, 1); ink.globalAlpha = 1; ink.textAlign = "right"; ink.fillText(figure(y), left - 6, at + 4); }
+    for (const y of ticks(low, top, 4)) { const at = to(values[0], y)[1]; ink.globalAlpha = 0.35; ink.fillRect(left, at, right - left, 1); ink.globalAlpha = 1; ink.textAlign = "right"; ink.fillText(figure(y), left - 6, at + 4); }
     [["left", 0], ["right", values.length - 1]].forEach(([side, k]) => { ink.textAlign = side; ink.fillText(figure(values[k]), to(values[k], low)[0], down + 15); });
     ink.textAlign = "center";
     ink.fillText(name.slice(0, 24), (left + right) / 2, down + 28);

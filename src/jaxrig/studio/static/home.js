@@ -8,8 +8,8 @@ export async function enter(room) {
   const tiles = [];
   const stops = [];
   if (studio.shown.includes("arc")) tiles.push(tile("arc", "ARC", "Puzzles of colored grids", "Find the rule from a few examples and draw the output, with the same operations that agents use.", stops, puzzle));
-  if (studio.shown.includes("trace")) tiles.push(tile("trace", "Flow", "Particles in a double gyre", "Drop your own data or take an analytic flow, draw seeds, and watch where particles go.", stops, gyre));
-  if (studio.shown.includes("causal")) tiles.push(tile("causal", "Cause", "A graph of causes", "Drop a table of experiments: see what causes what, and which experiment to make next.", stops, causes));
+  if (studio.shown.includes("trace")) tiles.push(tile("trace", "Flow", "Particles in a double gyre", "Drop your own data or choose an analytic flow, draw seeds, and watch where particles go.", stops, gyre));
+  if (studio.shown.includes("causal")) tiles.push(tile("causal", "Cause", "A graph of causes", "Drop a table of experiments: see what causes what, and which experiment to run next.", stops, causes));
   room.append(el("div", { className: "home" },
     el("div", {}, el("h1", { text: "Play a puzzle, follow a flow, find a cause" }),
       el("p", { className: "say", text: "Three research systems on one compiled core. Everything runs on this machine." })),

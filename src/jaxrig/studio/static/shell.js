@@ -45,6 +45,15 @@ export function bytes(count) {
   return `${figure(count / 1024 ** step)}\u00a0${["B", "KiB", "MiB", "GiB"][step]}`;
 }
 
+// Ticks at 1, 2 or 5 times a power of ten.
+export function ticks(low, high, most = 6) {
+  const rough = (high - low) / most, power = 10 ** Math.floor(Math.log10(rough || 1));
+  const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough) ?? power;
+  const found = [];
+  for (let at = Math.ceil(low / step - 1e-9) * step; at <= high + step * 1e-6; at += step) found.push(Math.abs(at) < step * 1e-6 ? 0 : Number(at.toPrecision(12)));
+  return found;
+}
+
 // The server ----------------------------------------------------------------
 async function answer(response) {
   if (response.ok) return response;
