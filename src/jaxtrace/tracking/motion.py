@@ -12,13 +12,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer as Traced
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from jaxrig.compile_guard import TRACING_ERRORS
 from jaxtrace.fields.analytic import FunctionField, number
 from jaxtrace.fields.base import AbstractField, Field
 from jaxtrace.fields.variables import Variable
-from jaxtrace.integrators import Tableau, stability_limit
+from jaxtrace.integrators import Tableau, settled, stability_limit
 from jaxtrace.tracking.particles import Draw, Scalars, Vectors
 from jaxtrace.types import check_choice, needed_arguments
 
@@ -33,6 +33,14 @@ class AbstractMotion(eqx.Module):
     def has_velocity(self) -> bool:
         """Return whether particles carry a velocity of their own."""
         return False
+
+    def check_count(self, count: int) -> None:
+        """Raise if the motion is one of another number of particles."""
+
+    def of(self, slots: Int[Array, " n"]) -> "AbstractMotion":
+        """Return the motion of some particles, of those in these slots."""
+        del slots
+        return self
 
     def check(self, dt: float, tableau: Tableau) -> None:
         """Raise if steps this long (negative: backward) cannot work."""
@@ -105,22 +113,23 @@ class Inertial(AbstractMotion):
     mirror turns the velocity round, a stop ends it, a period keeps it: whatever a
     boundary does to positions, its derivative does to the velocity. A term is a JAX
     function `term(positions, t, flow, velocity) -> (N, 3)` of the velocity of the flow
-    and that of the particle; its result is an acceleration.
+    and that of the particle; its result is an acceleration. The response time is one
+    number, or one for each seed.
 
     Tracking is forward only: backward in time drag amplifies every error.
     """
 
-    response_time: Float[Array | np.ndarray, ""] = eqx.field(converter=number)
+    response_time: Float[Array | np.ndarray, "*seeds"] = eqx.field(converter=number)
     gravity: Float[Array | np.ndarray, "3"] = eqx.field(
         converter=number, default_factory=lambda: np.zeros(3)
     )
     terms: tuple[Term, ...] = ()
 
     def __check_init__(self) -> None:
-        if self.response_time.shape != ():
+        if self.response_time.ndim > 1 or not self.response_time.size:
             raise ValueError(
-                f"response_time of shape {self.response_time.shape}: give one number "
-                "for all particles"
+                f"response_time of shape {self.response_time.shape}: give one number, "
+                "or one for each seed"
             )
         if self.gravity.shape != (3,):
             raise ValueError(f"gravity of shape {self.gravity.shape}: give 3 numbers")
@@ -132,6 +141,24 @@ class Inertial(AbstractMotion):
     def has_velocity(self) -> bool:
         """Return True: particles carry their velocity."""
         return True
+
+    def check_count(self, count: int) -> None:
+        """Raise unless there is a response time for every seed."""
+        times = self.response_time
+        if times.ndim and count % times.shape[0]:
+            raise ValueError(
+                f"response_time of shape {times.shape} for {count} particles: give one "
+                "number, or one for each seed"
+            )
+
+    def of(self, slots: Int[Array, " n"]) -> AbstractMotion:
+        """Return the motion with the response times of some particles."""
+        if not self.response_time.ndim:
+            return self
+        times = jnp.asarray(self.response_time)
+        # Seeds that are released again and again follow each other in the same order.
+        own = times[slots % times.shape[0]][:, None]
+        return eqx.tree_at(lambda motion: motion.response_time, self, own)
 
     def check(self, dt: float, tableau: Tableau) -> None:
         """Raise if drag would make steps this long grow without bound."""
@@ -162,8 +189,8 @@ class Inertial(AbstractMotion):
 
 
 def _known(value: Any) -> float | None:
-    """Return a number, unless it is being traced."""
-    return None if isinstance(value, Traced) else float(value)
+    """Return the least of some numbers, unless they are being traced."""
+    return None if isinstance(value, Traced) else float(np.min(value))
 
 
 Scheme = Literal["euler-maruyama", "milstein"]
@@ -209,6 +236,14 @@ class Diffusion(AbstractMotion):
         """Return whether the deterministic motion carries a velocity."""
         return self.motion.has_velocity
 
+    def check_count(self, count: int) -> None:
+        """Raise if the deterministic motion would."""
+        self.motion.check_count(count)
+
+    def of(self, slots: Int[Array, " n"]) -> AbstractMotion:
+        """Return the walk with the deterministic motion of some particles."""
+        return eqx.tree_at(lambda walk: walk.motion, self, self.motion.of(slots))
+
     def check(self, dt: float, tableau: Tableau) -> None:
         """Raise if the deterministic motion would."""
         self.motion.check(dt, tableau)
@@ -235,11 +270,11 @@ class Diffusion(AbstractMotion):
         if slope is not None and scale is not None:
             slope = slope / jnp.maximum(scale, 1)  # per meter; nothing at the pole
         # Ito's form; the drift K' keeps a well-mixed cloud well mixed (Visser 1997).
-        walk = _settled(spread * noise)
+        walk = settled(spread * noise)
         if slope is not None and self.scheme == "milstein":
-            walk = walk + _settled(slope * (_settled(noise * noise) + length) / 2)
+            walk = walk + settled(slope * (settled(noise * noise) + length) / 2)
         elif slope is not None:
-            walk = walk + _settled(slope * length)
+            walk = walk + settled(slope * length)
         return walk if before is None else before + walk
 
     def _coefficients(
@@ -258,14 +293,6 @@ class Diffusion(AbstractMotion):
             return jax.jvp(at, (places,), (way,))[1][:, axis]
 
         return _root(2 * at(places)), jnp.stack([along(a) for a in range(3)], 1)
-
-
-def _settled(product: Array) -> Array:
-    """Round a product to one bit less than it has, before it is added."""
-    # A compiler may join a product and a sum into one rounding, and does so in one
-    # program and not in the next: a run on several devices would not be the same run.
-    kind = jnp.finfo(product.dtype)
-    return jax.lax.reduce_precision(product, kind.nexp, kind.nmant - 1)
 
 
 class _Varying(eqx.Module):

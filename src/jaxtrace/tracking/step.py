@@ -53,6 +53,7 @@ def initialize(
             )
         seeds = sphere.start(seeds)
     count, dtype = seeds.shape[0], seeds.dtype
+    motion.check_count(count)
     particles = seed_particles(seeds)
     places = dynamics.boundary.wrap(particles.positions)
     cell_hint, velocity = field.start(places), None
@@ -80,6 +81,7 @@ def take_step(
 
     With tiles so many particles are worked on at a time; the count is a multiple.
     """
+    own = lambda some: replace(dynamics, motion=dynamics.motion.of(some.slots))
     if method.tolerance is None:
         instants = [
             jax.tree.map(lambda x, i=i: x[i], time_step.stages)
@@ -92,9 +94,9 @@ def take_step(
             else dynamics.field.at_instant(instant, method.particles)
             for instant in instants
         ]
-        work = lambda some: _advance(dynamics, stage_fields, some, time_step, method)
+        work = lambda some: _advance(own(some), stage_fields, some, time_step, method)
     else:
-        work = lambda some: _cover(dynamics, some, time_step, method)
+        work = lambda some: _cover(own(some), some, time_step, method)
     tile = method.tile
     if tile is None or tile >= particles.positions.shape[0]:
         return work(particles)

@@ -61,6 +61,15 @@ def test_results_do_not_depend_on_the_batch(reference, batch, monkeypatch):
 
 
 @pytest.mark.bitwise
+def test_inertial_particles_do_not_depend_on_the_batch(monkeypatch):
+    """A stage of one unknown goes into another: more sums that may be joined."""
+    monkeypatch.setattr(tracker_module, "SMALLEST_TILE", 1)
+    heavy = {"start": seeds(500), "motion": Inertial(np.linspace(0.1, 0.5, 500))}
+    whole, tiled = (track(batch_size=batch, **heavy) for batch in (None, 499))
+    np.testing.assert_array_equal(whole.positions, tiled.positions)
+
+
+@pytest.mark.bitwise
 @pytest.mark.usefixtures("small_parts")
 @pytest.mark.parametrize("cores", [2, pytest.param(7, marks=pytest.mark.slow)])
 def test_results_do_not_depend_on_the_cores(reference, cores):
