@@ -188,6 +188,7 @@ def _describe_frames(times: Any, arrays: dict[str, Any]) -> dict[str, Any]:
 def _describe_slices(slices: Any) -> dict[str, Any]:
     import numpy as np
 
+    from jaxtrace.io.convert import span_words
     from jaxtrace.io.geometry import corners
 
     geometry, values = slices.read_slice(0)
@@ -197,7 +198,7 @@ def _describe_slices(slices: Any) -> dict[str, Any]:
     numbers = lambda corner: ", ".join(f"{float(end):z.6g}" for end in corner)
     facts = {
         "slices": len(slices),
-        "times": f"{slices.times[0]:.6g} to {slices.times[-1]:.6g}",
+        "times": span_words(slices.times, vars(slices)),
         "geometry": geometry.words,
         "lowest corner": numbers(low),
         "highest corner": numbers(high),
@@ -205,6 +206,8 @@ def _describe_slices(slices: Any) -> dict[str, Any]:
         f"mean {speeds.mean():.4g}",
         "memory of all slices": f"{size:,.1f} MiB",
     }
+    if slices.held():
+        facts["other variables"] = ", ".join(slices.held())
     return facts | {f"note {i}": note for i, note in enumerate(slices.describe(), 1)}
 
 

@@ -103,6 +103,7 @@ def test_what_a_series_a_store_and_a_case_hold(call, tmp_path):
     assert facts["geometry"] == "grid of 4 x 3 x 2 nodes"
     assert facts["highest corner"] == "2, 1, 1"
     assert facts["speed of the first slice"] == "1 to 1, mean 1"
+    assert "other variables" not in facts
     with open_store(tmp_path / "run.zarr", "x", metadata={"seed": 3}) as store:
         store.append([0.0, 1.0], {"positions": np.zeros((2, 5, 3), np.float32)})
     facts = describe(str(tmp_path / "run.zarr"))

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtrace.analysis.flow_maps import ftle
+from jaxtrace.analysis.flow_maps import Advection, FlowMap, ftle
 from jaxtrace.analysis.statistics import cloud_spread
 from jaxtrace.fields import StructuredGridSampler, UniformFlow, as_field
 from jaxtrace.fields.analytic import AnalyticFlow, parameter
@@ -318,6 +318,12 @@ def test_seeds_that_cannot_move_are_said():
         "1 of 5 seeds are above the highest level",
     ]
     assert found.status[[0, 4]].tolist() == [0, 0]
+
+
+def test_steps_of_a_flow_map_on_a_sphere_follow_from_shear_per_second():
+    # A degree counted as a meter made these 4,194,304 steps.
+    flow = FlowMap(rotation(85.0), Advection(), (0.0, DAY), np.array([[20.0, 30, 0]]))
+    assert flow._steps <= 4  # it turns once in 12 days
 
 
 # With the compiler's usual settings: without its fusion emitters, XLA of jaxlib 0.10.2

@@ -176,18 +176,27 @@ def _difference(
 
 @compile_once(max_traces=1)
 def shear(dynamics: Dynamics, positions: Vectors, instant: Instant) -> Scalars:
-    """Return the size of the velocity's gradient."""
+    """Return how fast the velocity's gradient J turns and stretches: |J^5|^(1/5).
+
+    A shear that turns nothing, such as that of an ocean over its depth, counts little.
+    """
+    sphere = dynamics.field.sphere
+    # Positions on a sphere are degrees, velocities meters per second.
+    meters = jnp.ones_like(positions) if sphere is None else sphere.scale(positions)
 
     def velocity(x: Vectors) -> Vectors:
         places = dynamics.boundary.wrap(x)
         return dynamics.field.velocity(places, instant, dynamics.field.start(places))[0]
 
     def along(axis: Float[Array, " 3"]) -> Vectors:
-        way = jnp.broadcast_to(axis[None], positions.shape)
-        return jax.jvp(velocity, (positions,), (way,))[1]
+        return jax.jvp(velocity, (positions,), (axis[None] / meters,))[1]
 
     columns = jax.vmap(along)(jnp.eye(3, dtype=positions.dtype))
-    return jnp.sqrt(jnp.sum(columns * columns, axis=(0, 2)))
+    gradient = jnp.moveaxis(columns, 0, -1)
+    size = jnp.sqrt(jnp.sum(gradient * gradient, axis=(1, 2)))
+    unit = gradient / jnp.where(size > 0, size, 1.0)[:, None, None]
+    fifth = jnp.sum(jnp.linalg.matrix_power(unit, 5) ** 2, axis=(1, 2)) ** 0.1
+    return size * fifth
 
 
 STEPS_PER_CALL = 64  # of the compiled program, which serves any number of steps

@@ -297,10 +297,21 @@ def as_dates(times: np.ndarray, metadata: Mapping[str, Any]) -> np.ndarray | Non
     if "time_units" not in metadata:
         return None
     units = {"units": metadata["time_units"]}
-    units["calendar"] = metadata.get("calendar", "standard")
+    units["calendar"] = metadata.get("calendar") or "standard"
     xarray = _import_xarray()
     coded = xarray.Dataset({"time": ("row", np.asarray(times, np.float64), units)})
     return xarray.decode_cf(coded)["time"].values
+
+
+def span_words(times: np.ndarray, metadata: Mapping[str, Any]) -> str:
+    """Return the first and the last of times, with their dates if they have any."""
+    ends = np.asarray(times, np.float64)[[0, -1]]
+    dates = as_dates(ends, metadata) if metadata.get("time_units") else None
+    words = [f"{time:.6g}" for time in ends]
+    if dates is not None:
+        told = (str(date).replace("T", " ")[:16] for date in dates)
+        words = [f"{word} ({date})" for word, date in zip(words, told, strict=True)]
+    return " to ".join(words)
 
 
 def dates_to_numbers(dates: Sequence[str], metadata: Mapping[str, Any]) -> list[float]:

@@ -77,9 +77,10 @@ class GridSlices(Slices):
             check_choice("geometry", geometry, GEOMETRIES)
         self._dtype = float_dtype(dtype)
         choices = Choices(velocity_field_name, geometry, radius, velocity_units)
-        self._parts = [
-            _make_part(data, label, choices) for data, label in _open(source, engine)
-        ]
+        opened = list(_open(source, engine))
+        first = opened[0][0]
+        self._held = [str(n) for n in first.data_vars if _time_of(first[n]) is not None]
+        self._parts = [_make_part(data, label, choices) for data, label in opened]
         for part in self._parts[1:]:
             part.check_like(self._parts[0])
         self.geometry: TensorGrid | CurvilinearGrid = self._parts[0].axes
@@ -106,6 +107,10 @@ class GridSlices(Slices):
         self.labels = tuple(f"{part.label}, slice {row}" for part, row in places)
         if self._land in SHORES:
             self._find_land(land is not None)
+
+    def held(self) -> tuple[str, ...]:
+        """Return the variables over time beside the velocity."""
+        return tuple(n for n in self._held if n not in self.velocity_name.split(", "))
 
     def _sort(self) -> Times:
         """Bring files into the order of their times, and return these."""

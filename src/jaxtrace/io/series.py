@@ -60,6 +60,10 @@ class Slices(ABC):
         """Return what was done to the data, in words."""
         return ()
 
+    def held(self) -> tuple[str, ...]:
+        """Return the names of what can be sampled: variables beside the velocity."""
+        return ()
+
     def describe(self) -> tuple[str, ...]:
         """Return where velocity and times come from, and what was done to the data."""
         facts = f"velocity: {self.velocity_name}", f"times: {self.time_source}"
@@ -99,6 +103,10 @@ class SlicesOf(Slices):
     def velocity_name(self) -> str:
         """The arrays that the velocity is read from."""
         return self.slices.velocity_name
+
+    def held(self) -> tuple[str, ...]:
+        """Return the names of what can be sampled."""
+        return self.slices.held()
 
     def read_slice(self, index: int) -> tuple[Geometry, np.ndarray]:
         """Return geometry and velocity of a slice."""

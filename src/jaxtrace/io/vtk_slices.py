@@ -19,7 +19,7 @@ from jaxtrace.io.geometry import (
     same_geometry,
 )
 from jaxtrace.io.series import FileFormat, Slices, float_dtype
-from jaxtrace.io.steps import KNOWN_EXTENSIONS, PathSpec, open_steps
+from jaxtrace.io.steps import KNOWN_EXTENSIONS, TIME_SOURCES, PathSpec, open_steps
 from jaxtrace.io.velocity import (
     VelocityName,
     check_values,
@@ -90,6 +90,7 @@ class VTKSlices(Slices):
         dtype: str = "float32",
         allow_nan: bool = False,
         time_source: str | None = None,
+        time_scale: float | None = None,
     ) -> None:
         steps = open_steps(spec, time_source)
         self._steps, self._name = steps, velocity_field_name
@@ -100,7 +101,12 @@ class VTKSlices(Slices):
         self._mesh: PreparedMesh | None = None
         self._axes: TensorGrid | None = None
         self._on_cells = False
-        self.times: Float[np.ndarray, " steps"] = steps.times
+        self.times: Float[np.ndarray, " steps"] = steps.times * (
+            1.0 if time_scale is None else time_scale
+        )
+        counted = steps.time_source in (TIME_SOURCES["name"], TIME_SOURCES["index"])
+        self._unsure = counted and len(self.times) > 1 and time_scale is None
+        self._held: tuple[str, ...] = ()
         self.time_source, self.labels = steps.time_source, steps.labels
 
     @property
@@ -112,8 +118,17 @@ class VTKSlices(Slices):
 
     def notes(self) -> tuple[str, ...]:
         """Return what was done to the data, in words."""
+        unsure = ("if these times count steps, give time_scale, that of one",)
         averaged = ("averaged from cells to nodes",) if self._on_cells else ()
-        return (*averaged, *(() if self._mesh is None else self._mesh.notes()))
+        return (
+            *(unsure if self._unsure else ()),
+            *averaged,
+            *(() if self._mesh is None else self._mesh.notes()),
+        )
+
+    def held(self) -> tuple[str, ...]:
+        """Return the names of the arrays beside the velocity."""
+        return tuple(n for n in self._held if n not in self.velocity_name.split(", "))
 
     def read_slice(self, index: int) -> tuple[Geometry, Velocities]:
         """Return geometry and velocity of a slice; an equal mesh is the same object."""
@@ -124,7 +139,7 @@ class VTKSlices(Slices):
         if name is None and not set(names) & set(snapshot.available):
             snapshot = self._steps.read(index)  # every array, to guess among
         choice, on_cells, values = pick_velocity(snapshot, name)
-        self._choice, self._on_cells = choice, on_cells
+        self._choice, self._on_cells, self._held = choice, on_cells, snapshot.available
         check_values(values, ", ".join(choice), snapshot.source, self._allow_nan)
         geometry, values = self._nodal(snapshot, values, on_cells)
         return geometry, three_components(values, self._dtype)

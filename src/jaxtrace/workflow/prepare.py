@@ -23,6 +23,7 @@ from jaxtrace.config import (
 from jaxtrace.fields.analytic import FLOWS, as_field
 from jaxtrace.fields.base import AbstractField, Field, find_land
 from jaxtrace.fields.variables import Variable
+from jaxtrace.io.convert import span_words
 from jaxtrace.io.formats import source_name
 from jaxtrace.io.loader import align, load_field, load_variable
 from jaxtrace.io.seed_files import read_seeds
@@ -169,6 +170,7 @@ def in_words(words_of: Mapping[str, str] = CASE_WORDS) -> Generator[None, None, 
 READING = (
     *("interpolation", "extrapolation", "outside", "slip", "time_range"),
     *("skip_initial_timesteps", "use_stable_mesh_only", "time_source"),
+    *("time_scale",),
     *("geometry", "radius", "velocity_units", "land"),
 )
 
@@ -228,10 +230,13 @@ def check_recorded(
     first, last = field.get_time_bounds()
     slack = UNEVEN * (last - first)
     if last > first and (min(span) < first - slack or max(span) > last + slack):
+        facts = getattr(field, "_source_info", {})
+        asked, there = (
+            span_words(np.array(ends), facts) for ends in (span, (first, last))
+        )
         raise ValueError(
-            f"{name} is {list(span)}, but the data are from t = {first:g} to "
-            f"{last:g}: give a span within, or extrapolation in [data], such as "
-            '"constant" or "periodic"'
+            f"{name} is {asked}, but the data are from t = {there}: give a span "
+            'within, or extrapolation in [data], such as "constant" or "periodic"'
         )
 
 

@@ -17,6 +17,7 @@ from jaxtrace.fields.interpolation import (
     choose_scheme,
     make_elements,
 )
+from jaxtrace.io.convert import span_words
 from jaxtrace.io.formats import open_slices
 from jaxtrace.io.geometry import (
     Geometry,
@@ -243,6 +244,7 @@ def time_lines(found: Survey) -> str:
         why = "steady: the time to pass through at the mean speed"
     else:
         why = "that of the files; decreasing: backward"
+        why += '; or dates: "2020-02-28"' if found.slices.time_units else ""
     frame = (last - first) / (FRAMES - 1)
     step = two_digits(min(CELL_SHARE / found.crossings, frame))
     steps = (FRAMES - 1) * int(np.ceil(frame / step - 0.01))
@@ -332,11 +334,14 @@ def starter(found: Survey | None = None, folder: Path = Path()) -> str:
 def facts(found: Survey) -> list[str]:
     """Return what was found in the files, in words."""
     corner = lambda ends: ", ".join(f"{float(end):.6g}" for end in ends)
-    first, last = found.slices.times[0], found.slices.times[-1]
-    when = f"{len(found.slices)} slices from t = {first:.6g} to {last:.6g}"
+    slices = found.slices
+    held, when = slices.held(), span_words(slices.times, vars(slices))
     return [
         f"{found.geometry.words} from ({corner(found.low)}) to ({corner(found.high)})",
-        "one instant: a steady flow" if found.steady else when,
+        "one instant: a steady flow"
+        if found.steady
+        else f"{len(slices)} slices from t = {when}",
         f"speed {found.mean_speed:.3g} in the mean, {found.top_speed:.3g} at most",
-        *found.slices.describe(),
+        *slices.describe(),
+        *([f"to sample along the paths: {', '.join(held)}"] if held else []),
     ]

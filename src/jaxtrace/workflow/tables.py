@@ -66,6 +66,7 @@ class Data(Checked):
     velocity_name: Annotated[Any, maybe(settings.name_or_names)] = None
     time_range: Annotated[tuple[float, float] | None, maybe(settings.rising)] = None
     time_source: Annotated[str | None, maybe(one_of(*TIME_SOURCES))] = None
+    time_scale: Annotated[float | None, maybe(number(0))] = None
     allow_nan: Annotated[bool, flag] = False
     interpolation: Annotated[str, one_of(*INTERPOLATIONS)] = "linear"
     extrapolation: Annotated[str | None, maybe(one_of(*EXTRAPOLATIONS))] = None

@@ -123,6 +123,10 @@ def test_steps_are_chosen_by_range_start_and_number(tmp_path):
 
     assert times(time_range=(0.5, 2.0), max_time_steps=2) == [0.5, 2.0]
     assert times(time_source="index", skip_initial_timesteps=4) == [4.0]
+    scaled = times(time_source="index", time_scale=0.25)
+    assert scaled == [0.0, 0.25, 0.5, 0.75, 1.0]
+    counted = open_slices(tmp_path, time_source="index")
+    assert "if these times count steps" in counted.notes()[0]
     with pytest.raises(ValueError, match=r"no slices left of 5 from t = 0 to 2"):
         times(time_range=(7.0, 8.0))
     with pytest.raises(ValueError, match="not be negative"):

@@ -107,7 +107,7 @@ def assert_said(done, words):
         ({"time_span": "[0, nan]"}, "case.toml: time.time_span is nan: give a number"),
         (
             {"pattern": '"t_*.vti"', "time_span": "[0, 5]"},
-            r"time.time_span is \[0.0, 5.0\], .* 0 to 1: .* extrapolation in \[data\]",
+            r"time.time_span is 0 to 5, .* 0 to 1: .* extrapolation in \[data\]",
         ),
         ({"dt": "-0.1"}, "case.toml: time.dt is -0.1: give a number above 0"),
         ({"bounds": FAR}, r"none of the 27 .* \(x 1 to 2.5, .* bounds or a file in"),
