@@ -168,7 +168,7 @@ def regret_parts(report: Report) -> list[Part]:
         interval = f"{row['low']:.3f} to {row['high']:.3f}"
         shown = "" if np.isnan(chance) else words
         rows.append((row["system"], row["mean"], interval, shown))
-    columns = ("proposer", "regret", "95 % interval", "p against random")
+    columns = ("proposer", "regret", "95% interval", "p against random")
     return [
         Text(
             f"{MODELS} random linear models of {SIZE} variables, not used in training "
@@ -179,7 +179,7 @@ def regret_parts(report: Report) -> list[Part]:
         ),
         Figure(
             draw_regret(curves),
-            caption="Mean over models; bands are 95 % intervals of the mean.",
+            caption="Mean over models; bands are 95% intervals of the mean.",
             alt="Regret curves",
         ),
         Table(columns, rows, caption=f"After {INTERVENTIONS} interventions."),

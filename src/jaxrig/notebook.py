@@ -4,11 +4,13 @@ import html
 from importlib import import_module
 from typing import ClassVar
 
-# The page inside tells its frame how tall it is; a frame cannot know.
+# The page inside tells its frame how tall it is, also once its players are drawn.
 _FRAME = (
     '<iframe srcdoc="{page}" title="{title}" loading="lazy" '
     'style="width:100%;border:0;height:{height}px" '
-    "onload=\"this.style.height=this.contentDocument.body.scrollHeight+20+'px'\">"
+    'onload="const frame = this, body = this.contentDocument.body; '
+    "new ResizeObserver(() => {{ frame.style.height = `${{body.scrollHeight + 20}}px`; "
+    '}}).observe(body)">'
     "</iframe>"
 )
 HEIGHT = 320  # before the page has told its own

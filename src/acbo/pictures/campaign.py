@@ -37,7 +37,7 @@ def campaign_page(
     goal = "minimize" if now.seen.direction == MINIMIZE else "maximize"
     report = Report(
         f"Campaign to {goal} {target}",
-        f"{len(now.seen.values)} rows, {len(told)} of them told since the start.",
+        f"{len(now.seen.values)} rows, {len(told)} of them from this campaign.",
     )
     trials = {trial.number: trial for each in asked for trial in each.trials}
     outcomes = [float(row[target]) for row in told]
@@ -63,7 +63,7 @@ def _standing(
         best = outcomes.index(better(outcomes))
         parts.append(
             Text(
-                f"The best row since the start is number {best + 1}: "
+                f"The best outcome so far is that of row {best + 1}: "
                 f"{_set_in(told[best])} gave {target} = {signed(outcomes[best])}."
             )
         )
@@ -81,12 +81,12 @@ def _standing(
             Figure(
                 line_chart(
                     {"gain": (np.arange(1, len(gains) + 1), gains)},
-                    title="What was left to gain",
+                    title="Expected improvement left",
                     x_label="times asked",
                     y_label="improvement",
                 ),
-                caption="Expected improvement over the best experiment until then, "
-                "each time that the campaign was asked.",
+                caption="Expected improvement over the best experiment so far, each "
+                "time that the campaign was asked.",
             )
         )
     return parts
@@ -105,7 +105,7 @@ def _progress(now: Suggestion, outcomes: Sequence[float], better: Any) -> Figure
     chart = line_chart(
         series, title=f"{target} by row told", x_label="row told", y_label=target
     )
-    return Figure(chart, caption="Every outcome, and the best of them until then.")
+    return Figure(chart, caption="Every outcome, and the best one so far.")
 
 
 def _causes(now: Suggestion, asked: Sequence[Ask]) -> list[Part]:
@@ -123,9 +123,9 @@ def _causes(now: Suggestion, asked: Sequence[Ask]) -> list[Part]:
     ]
     columns = ("variable", "cause", "direct cause", "best at", f"expected {target}")
     drawing = draw_graph(now.seen.names, now.edge_probs, target)
-    caption = "Probability of each direct edge with all rows."
+    caption = "Probability of each direct edge, from all rows."
     graph = Figure(drawing, caption=caption, alt="Causal graph")
-    table = Table(columns, rows, caption="As of now, likeliest first.")
+    table = Table(columns, rows, caption="As of now, the most likely first.")
     parts: list[Part] = [Beside(graph, table)]
     names = [each.variable for each in order[:EFFECTS]]
     drawn = [effect_figure(now, name) for name in names]
@@ -144,7 +144,11 @@ def _causes(now: Suggestion, asked: Sequence[Ask]) -> list[Part]:
             x_label="times asked",
             y_label="probability",
         )
-        parts.append(Figure(chart, caption="Direct or not, each time it was asked."))
+        parts.append(
+            Figure(
+                chart, caption="Direct or indirect, each time the campaign was asked."
+            )
+        )
     return parts
 
 
@@ -160,7 +164,7 @@ def effect_figure(now: Suggestion, name: str) -> Figure:
         y_label=target,
         bands={"expected": ends},
     )
-    return Figure(chart, caption=f"Expected {target}, with its 95 % interval.")
+    return Figure(chart, caption=f"Expected {target}, with its 95% interval.")
 
 
 def _tried(

@@ -148,7 +148,7 @@ def show_graphs(posterior: GraphPosterior) -> Section:
     order = np.argsort(-probs, axis=None)[: 2 * len(names)]
     pairs = [np.unravel_index(each, probs.shape) for each in order]
     rows = [(names[i], names[j], float(probs[i, j])) for i, j in pairs]
-    table = Table(("cause", "effect", "probability"), rows, caption="Likeliest edges")
+    table = Table(("cause", "effect", "probability"), rows, caption="Most likely edges")
     return Section("Causal graph", table)
 
 
@@ -159,7 +159,8 @@ def show_suggestion(suggestion: Suggestion) -> Section:
         for each in suggestion.candidates
     ]
     columns = ("variable", "causes the target", "expected outcome", "std")
-    parts: list[Part] = [Text(str(suggestion)), Table(columns, rows)]
+    words = str(suggestion)
+    parts: list[Part] = [Text(words[:1].upper() + words[1:]), Table(columns, rows)]
     names, target = suggestion.seen.names, suggestion.seen.target
     if len(names) <= FEW:
         drawn = draw_graph(names, suggestion.edge_probs, target)

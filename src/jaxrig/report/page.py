@@ -189,7 +189,13 @@ def _details(title: str, inside: str) -> str:
     return f"<details><summary>{inline(title)}</summary>\n{inside}\n</details>"
 
 
+# A figure in words: a percentage, an estimate with its deviation.
+_FIGURE = re.compile(r"[-\u2212]?\d[\d.,]*(e[+-]?\d+)?( ?%| ± [\d.,e+-]+)?")
+
+
 def _is_number(value: Cell) -> bool:
+    if isinstance(value, str):
+        return _FIGURE.fullmatch(value) is not None
     return isinstance(value, Number) and not isinstance(value, bool)
 
 

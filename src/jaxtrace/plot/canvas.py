@@ -248,12 +248,12 @@ def describe(part: Points, paths: Trajectory, plane: str, color: str) -> str:
     some = lambda few, all: f"{few:,}" if few == all else f"{few:,} of {all:,}"
     across, up = part.x_axis, part.y_axis
     said = {
-        "position": f"where along {across.name} it began",
-        "age": "how long it has been there",
+        "position": f"its {across.name} at the start",
+        "age": "its age",
     }[color]
     words = (
         f"{some(count, particles)} particles at {some(shown, frames)} instants in the "
-        f"{plane} plane; the color of each is {said}."
+        f"{plane} plane. The color of a particle shows {said}."
     )
     if not FLATTEST <= _shape(across, up) <= TALLEST:
         words += " The two axes are not to one scale."

@@ -145,8 +145,8 @@ def _sentence(name: str) -> str:
     kind, _, method = name.rpartition("_")
     return {
         "final": "The particles at the end.",
-        "": "Paths of some of the particles.",
-        "density": f"Where the particles gather at the end: density by {method}.",
+        "": "Paths of a selection of the particles.",
+        "density": f"Density of the particles at the end ({method.upper()}).",
         "slice_yz": f"The density by {method} in a plane across x.",
     }[kind]
 
@@ -176,7 +176,7 @@ def write_page(
     if drawn:
         pairs = [drawn[i : i + 2] for i in range(0, len(drawn), 2)]
         report.add(Section("Pictures", *(Beside(*pair) for pair in pairs)))
-    report.add(Section("What became of them", *figure_parts(trajectory, statistics)))
+    report.add(Section("Statistics", *figure_parts(trajectory, statistics)))
     rows: list[tuple[str, Any]] = [
         ("particles", trajectory.N),
         ("recorded frames", trajectory.T),
@@ -208,7 +208,9 @@ def moving_section(
     behind = [one for one in maps if one.plane == plane]
     shade = behind[0].values.T if behind else None
     words = (
-        f"Behind them: the density at the end ({behind[0].method})." if behind else ""
+        f"The background is the density at the end ({behind[0].method})."
+        if behind
+        else ""
     )
     color = "age" if trajectory.generation.any() else "position"
     canvas = particle_canvas(

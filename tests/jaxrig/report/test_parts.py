@@ -55,6 +55,8 @@ def test_numbers_and_their_heads_are_right_aligned(parse):
     root = parse(report.Table(["text", "number", "mixed", "words"], rows).html())
     numeric = [cell.text for cell in root.having("class", "number")]
     assert numeric == ["number", "1.5", "2"]
+    words = report.Table(["a", "b"], [["97%", "30.5 ± 1.6"], ["-3", "3 steps"]]).html()
+    assert words.count('class="number"') == 4  # both of a, its head, and one of b
 
 
 @pytest.mark.parametrize(

@@ -67,10 +67,15 @@ export async function enter(room, parts, query) {
     direction.value = table.maximize === null ? "" : table.maximize ? "raise" : "lower";
     summary.textContent = `${table.rows} rows, ${numbers.length} usable columns, ${table.interventions ? `${table.interventions} rows in which something was set` : "no variable was set in any row"}`;
     notes.replaceChildren(...table.notes.map((text) => el("li", { text })));
-    graph = source.example === list.examples[0].example ? await call("causal", "preview") : null;
+    graph = null;
     showColumns();
     showSources();
     show();
+    if (source.example !== list.examples[0].example) return;
+    asked(async () => { // the network is loaded for it, and nobody has to wait
+      const found = await call("causal", "preview");
+      if (source === wanted && !facts) { graph = found; redraw(); }
+    })();
   }
   function showColumns() {
     columns.replaceChildren(...table.columns.map((column) => {
