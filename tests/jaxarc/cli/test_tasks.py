@@ -207,7 +207,9 @@ def test_a_split_is_solved_by_its_name(tmp_path, monkeypatch):
         return [[()] * int(n) for n in tasks.num_test_pairs]
 
     monkeypatch.setattr("jaxarc.learning.solver.predict_all", predict)
-    for split, count in (("AGI1-train", 220), ("AGI1-eval", 114)):
+    for split, count in (("AGI1-train", 220), ("AGI1-eval", 114), ("AGI2-eval", 5)):
         out = tmp_path / f"{split}.json"
         done = CliRunner().invoke(app, ["solve", split, "--out", str(out)])
         assert asked.pop() == count, done.exception
+        unseen = "5 of 5 tasks are not in ARC-AGI-1" in " ".join(done.output.split())
+        assert unseen == (split == "AGI2-eval")
