@@ -1,4 +1,4 @@
-"""Seeds from files: tables (CSV), points and polygons (GeoJSON), or a recorded run."""
+"""Seeds from files: tables, points and polygons (GeoJSON), masks, or a recorded run."""
 
 import csv
 import json
@@ -13,7 +13,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from jaxtrace.io.convert import holds_trajectories, read_recorded
+from jaxrig.machine import import_extra
+from jaxtrace.io.cf import degrees, is_geographic
+from jaxtrace.io.convert import NETCDF, holds_trajectories, read_recorded
+from jaxtrace.io.grid_part import dimension_roles
 from jaxtrace.settings import instant
 
 PLACES = (("lon", "lat"), ("x", "y"))
@@ -32,12 +35,13 @@ class SeedTable:
 def read_seeds(
     path: str | os.PathLike[str], count: int = 1000, seed: int = 0
 ) -> SeedTable:
-    """Read seeds from a .csv, .geojson or recorded run (.zarr, .nc, .h5).
+    """Read seeds from a .csv, .geojson, mask (.nc) or recorded run (.zarr, .nc, .h5).
 
     A table has columns `lon`, `lat` or `x`, `y`, then perhaps `z` or `depth`, and
     `time`. Points of a GeoJSON file are seeds; over its polygons `count` seeds are
-    spread at random, even per area on the sphere. A run gives where its particles were
-    at the end.
+    spread at random, even per area on the sphere, and so over the nodes of a mask that
+    are above 0, each with the cell around it. A run gives where its particles were at
+    the end.
     """
     path = Path(path)
     if not path.exists():
@@ -50,9 +54,11 @@ def read_seeds(
     if holds_trajectories(path):
         last = read_recorded(path)
         return SeedTable(last.positions[-1][last.alive[-1]].astype(np.float64))
+    if suffix == NETCDF:
+        return SeedTable(_from_mask(path, count, seed))
     raise ValueError(
-        f"{path}: seeds are read from .csv, .geojson or a recorded run (.zarr, .nc, "
-        ".h5): give one of them"
+        f"{path}: seeds are read from .csv, .geojson, a mask (.nc) or a recorded run "
+        "(.zarr, .nc, .h5): give one of them"
     )
 
 
@@ -168,6 +174,39 @@ def spread_over(
     if found < count:
         raise ValueError("the polygons have no area to speak of: draw larger ones")
     return np.pad(np.concatenate(kept)[:count], ((0, 0), (0, 1)))
+
+
+def _from_mask(path: Path, count: int, seed: int) -> np.ndarray:
+    """Return seeds spread at random over the cells around nodes that are above 0."""
+    xarray = import_extra("xarray", "masks", "trace")
+    with xarray.open_dataset(path, decode_times=False) as data:
+        masks = [data[name].load() for name in data if data[name].ndim == 2]
+    if len(masks) != 1:
+        raise ValueError(
+            f"{path}: {len(masks)} of its variables have two dimensions, and a mask is "
+            "one, by latitude and longitude: give such a file"
+        )
+    roles = dimension_roles(masks[0], str(path))
+    mask = masks[0].transpose(*(roles[role] for role in "yx"))
+    axes = {role: mask[roles[role]] for role in "xy"}
+    x, y = np.unwrap(degrees(axes["x"]), period=360), degrees(axes["y"])
+    wide, tall = np.gradient(x), np.gradient(y)
+    ends = y + np.multiply.outer([-0.5, 0.5], tall)
+    round_ = is_geographic(axes, str(path)) is not None
+    if round_:
+        ends = np.sin(np.radians(np.clip(ends, -90, 90)))
+    area = np.abs(np.multiply.outer(ends[1] - ends[0], wide)) * (mask.values > 0)
+    if not area.any():
+        raise ValueError(f"{path}: no value of {mask.name!r} is above 0: mark where")
+    generator = np.random.default_rng(seed)
+    row, column = np.divmod(
+        generator.choice(area.size, count, p=area.ravel() / area.sum()), x.size
+    )
+    share = generator.random((2, count))
+    up = ends[0, row] + share[1] * (ends[1] - ends[0])[row]
+    up = np.degrees(np.arcsin(up)) if round_ else up
+    east = x[column] + (share[0] - 0.5) * wide[column]
+    return np.stack([east, up, np.zeros(count)], 1)
 
 
 def inside(

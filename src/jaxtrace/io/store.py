@@ -323,7 +323,10 @@ def _described(name: str, facts: Mapping[str, Any]) -> dict[str, Any]:
     if name == "status":
         found["flag_values"] = [int(code) for code in ParticleStatus]
         found["flag_meanings"] = " ".join(code.name.lower() for code in ParticleStatus)
-    return found | dict(facts.get("variables", {}).get(name, {}))
+    axes = SPHERE if sphere else FLAT
+    if name in facts.get("sampled", ()):
+        found["coordinates"] = " ".join(("time", *axes))
+    return found
 
 
 def _observed(clock: np.ndarray, arrays: Frames, observed: Any) -> np.ndarray:

@@ -36,7 +36,8 @@ slip = "none"                  # of the flow along land of a sphere: none, parti
 REST = """
 [particles]
 # file = "seeds.csv"           # columns lon,lat or x,y, then z or depth, and time; or
-#                              # a .geojson; or a run (.zarr, .nc, .h5): where it ended
+#                              # .geojson; or a mask (.nc), above 0 where seeds may be;
+#                              # or a run (.zarr, .nc, .h5): where it ended
 concentrations = {counts}   # particles per axis; a flat axis has 1
 distribution = {spread}       # uniform, gaussian, random (even per area)
 gaussian_std = 0.2             # fraction of the box, one value or one per axis

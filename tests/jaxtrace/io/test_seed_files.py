@@ -68,6 +68,33 @@ def test_a_polygon_is_filled_evenly_outside_its_hole(tmp_path):
     assert abs((places[:, 1] > 60).mean() - north) < 4 * np.sqrt(north / 20_000)
 
 
+def test_a_mask_is_filled_evenly_with_the_cells_around_its_nodes(tmp_path):
+    xarray = pytest.importorskip("xarray")
+    path = tmp_path / "mask.nc"
+    lat, lon = np.arange(80.0, -81, -10), np.array([170.0, 180, -170])
+    marked = np.zeros((17, 3), np.int8)
+    marked[[1, 8], 1] = 1  # around 70 N and the equator, at the date line
+    axes = {
+        "lat": ("lat", lat, {"units": "degrees_north"}),
+        "lon": ("lon", lon, {"units": "degrees_east"}),
+    }
+    mask = xarray.Dataset({"mask": (("lat", "lon"), marked)}, axes)
+    mask.to_netcdf(path, engine="scipy")
+    x, y, z = read_seeds(path, 20_000, seed=1).positions.T
+    assert ((x >= 175) & (x <= 185)).all()
+    assert ((np.abs(y) <= 5) | (np.abs(y - 70) <= 5)).all()
+    assert not z.any()
+    share = np.cos(np.radians(70)) / (1 + np.cos(np.radians(70)))
+    assert abs((y > 60).mean() - share) < 4 * np.sqrt(share / 20_000)
+    for wrong, words in (
+        (0 * mask, "no value of 'mask' is above 0"),
+        (mask.isel(lat=0), "0 of its variables have two dimensions"),
+    ):
+        wrong.to_netcdf(path, engine="scipy")
+        with pytest.raises(ValueError, match=words):
+            read_seeds(path)
+
+
 def test_a_run_goes_on_from_where_another_ended(tmp_path):
     path = tmp_path / "run.zarr"
     positions = np.arange(18, dtype=np.float32).reshape(2, 3, 3)

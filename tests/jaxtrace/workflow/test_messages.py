@@ -195,6 +195,7 @@ def test_data_with_dates_are_run_and_stored_by_dates(folder):
     assert done.exit_code == 0, done.exception
     with xarray.open_zarr("out/trajectory.zarr") as run:
         day = run["time"].values.astype("datetime64[h]").astype(str)
+        assert {"time", "lon", "lat", "z"} <= set(run["thetao"].coords)
         assert day[0].tolist() == ["2020-02-28T00", "2020-02-29T00", "2020-03-01T00"]
         # The second waits a day and a half: its seed is the first of its records.
         assert day[1].tolist() == ["NaT", "2020-02-29T12", "2020-03-01T00"]
