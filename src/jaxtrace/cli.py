@@ -282,7 +282,8 @@ def _ftle_case(source: str, out: Path | None) -> "Case":
             return case
         return replace(case, output=replace(case.output, folder=str(out)))
     output = Output(folder=str(out or "out"))
-    if source in FLOWS:
+    named = Path(source).suffix or len(Path(source).parts) > 1 or "*" in source
+    if source in FLOWS or not (named or Path(source).exists()):
         return Case(flow=Flow(source), output=output)
     return Case(data=Data(source), output=output)
 

@@ -123,6 +123,8 @@ def test_convert(call, tmp_path):
     assert done.exit_code == 0, done.output
     assert target.exists()
     assert f"wrote {target}" in done.output
+    missing = call("convert", "none.zarr", "flow.vtp")
+    assert "none.zarr: no such" in str(missing.exception)
     unknown = call("convert", source, "flow.doc")
     assert "velocities are written as" in str(unknown.exception)
 
@@ -155,6 +157,8 @@ def test_exponents_of_a_flow_by_its_name(call, tmp_path, monkeypatch):
     monkeypatch.setattr(results, "save_ftle", lambda found, folder: [folder / "a.npz"])
     done = call("ftle", "double_gyre", *EXPONENTS, tmp_path)
     assert f"wrote {tmp_path / 'a.npz'}" in done.output.replace("\n", "")
+    typo = call("ftle", "duble_gyre", *EXPONENTS, tmp_path)
+    assert "did you mean 'double_gyre'" in str(typo.exception)
     (case,) = asked
     assert (case.flow.name, case.ftle.T, case.ftle.resolution) == (
         "double_gyre",

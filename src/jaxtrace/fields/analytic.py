@@ -328,4 +328,10 @@ def function_field(function: Callable[..., Any], steady: bool = False) -> Functi
             stacklevel=3,
         )
         return HostField(function, steady)
+    except (TypeError, ValueError, IndexError) as error:
+        arguments = "f(positions)" if steady else "f(positions, t)"
+        error.add_note(
+            f"a velocity function is called as {arguments}, positions (N, 3)"
+        )
+        raise
     return field

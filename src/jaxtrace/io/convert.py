@@ -66,13 +66,13 @@ def convert(
         raise FileExistsError(f"{target} exists: remove it or give another name")
     if holds_trajectories(source):
         return _export(source, target, progress)
-    suffix = target.suffix.lower()
+    slices, suffix = open_slices(str(source)), target.suffix.lower()
     if suffix not in SERIES_TARGETS:
         raise ValueError(
             f"{target.name!r}: velocities are written as {', '.join(SERIES_TARGETS)}"
         )
     write = _write_series if suffix == ".pvd" else _write_labeled
-    return write(open_slices(str(source)), target, progress)
+    return write(slices, target, progress)
 
 
 def holds_trajectories(path: str | os.PathLike[str]) -> bool:

@@ -57,12 +57,17 @@ def random_seeds(
 
 
 HIGH = "above the highest level"
+EDGE = 1e-5  # of the extent of the data: seeds on its edge may be rounded beyond it
 
 
-def warn_of_seeds(field: AbstractField, seeds: Float[Array, "n 3"]) -> None:
-    """Say how many particles have no place to start from, and so never move.
+def warn_of_seeds(
+    field: AbstractField,
+    seeds: Float[Array, "n 3"],
+    wrap: Callable[[Array], Array] = lambda x: x,
+) -> None:
+    """Say how many particles start outside the data, on land or nowhere.
 
-    Beyond a flat grid its rule decides; where cells are searched for, the run does.
+    `wrap` is the boundary's. Within the box of a mesh the run finds who is outside.
     """
     # On an accelerator only the answer crosses the bus: a million seeds take as long
     # as fifty steps.
@@ -76,15 +81,29 @@ def warn_of_seeds(field: AbstractField, seeds: Float[Array, "n 3"]) -> None:
     if field.sphere is not None and np.isfinite(field.sphere.top):
         z = (np.asarray(seeds) if on_host else seeds)[:, 2]
         found[HIGH] = np.asarray(z > float(field.sphere.top))
+    box, rule = np.stack(field.bounds()), getattr(field, "outside", "periodic")
+    known = field.sphere is not None or rule == "periodic"
+    if not known and _beyond(np.asarray(seeds) if on_host else seeds, box).any():
+        found["outside the data"] = np.asarray(_beyond(wrap(seeds), box))
+    low, high = (", ".join(f"{float(x):g}" for x in end) for end in box)
     for place, rows in found.items():
         if rows.any():
             first = np.asarray(seeds)[np.argmax(rows)].tolist()
             count = f"{int(rows.sum()):,} of {len(seeds):,} seeds"
             fate = "do not move; leave them out, or correct them"
             fate = "go there, for a depth is -z" if place == HIGH else fate
+            if place == "outside the data" and field.sphere is None:
+                fate = f"move as outside={rule!r} says beyond ({low}) to ({high})"
             warnings.warn(
                 f"{count} are {place}, the first at {first}: they {fate}", stacklevel=3
             )
+
+
+def _beyond(seeds: Any, box: Float[np.ndarray, "2 3"]) -> Any:
+    """Return who is outside a box, by more than rounding; a flat axis holds all."""
+    slack = np.where(box[1] > box[0], EDGE * (box[1] - box[0]), np.inf)
+    low, high = (box + np.stack([-slack, slack])).astype(seeds.dtype)[:, None]
+    return ((seeds < low) | (seeds > high)).any(1)
 
 
 # No budget: any field may be seeded with any number of particles.

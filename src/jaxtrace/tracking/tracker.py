@@ -235,7 +235,7 @@ class ParticleTracker:
         .vtp, ...) is exported at the end; `resume` continues a run that was stopped.
         """
         seeds = self._positions(initial_positions)
-        warn_of_seeds(self.field.frozen, seeds)
+        warn_of_seeds(self.field.frozen, seeds, self.boundary.wrap)
         facts = getattr(self.field, "_source_info", {})
         span = as_span(time_span, facts)
         when = release_times(release, facts)

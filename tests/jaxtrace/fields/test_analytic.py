@@ -244,3 +244,13 @@ def test_errors_of_the_function_itself_come_through():
 
     with pytest.raises(KeyError, match="my own"):
         as_field(broken)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind"),
+    [(lambda t, positions: positions[:, :2], IndexError), (lambda p: p, TypeError)],
+)
+def test_a_function_of_other_arguments_is_told_how_it_is_called(wrong, kind):
+    with pytest.raises(kind) as raised:
+        as_field(wrong)
+    assert "called as f(positions, t)" in raised.value.__notes__[-1]

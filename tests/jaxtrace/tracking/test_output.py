@@ -95,7 +95,7 @@ def test_another_run_is_not_resumed(tmp_path):
     with pytest.raises(ValueError, match="n_particles=60"):
         track(output=tmp_path / "run.zarr", resume=True, start=seeds(5))
     with pytest.raises(ValueError, match="contains a run with seeds="):
-        track(output=tmp_path / "run.zarr", resume=True, start=seeds() + 0.01)
+        track(output=tmp_path / "run.zarr", resume=True, start=seeds(seed=2))
     with pytest.raises(ValueError, match="with flow='data"):
         track(output=tmp_path / "run.zarr", resume=True, field=UniformFlow(1.0))
     narrow = box_boundary([[0, 0, 0], [1, 1, 0.5]], "reflective")

@@ -1,6 +1,7 @@
 """Counts, places and statistics of seeds on shapes, at several scales."""
 
 import itertools
+from contextlib import nullcontext
 
 import jax.numpy as jnp
 import numpy as np
@@ -10,7 +11,9 @@ from jaxrig.compile_cache import record_compilations
 from jaxtrace.config import configure, reset_config
 from jaxtrace.fields.curved_grid import CurvilinearGrid
 from jaxtrace.fields.curvilinear import make_curvilinear_field
+from jaxtrace.fields.grid import make_grid_field
 from jaxtrace.sphere import EARTH_RADIUS
+from jaxtrace.tracking.boundaries.box import periodic_boundary
 from jaxtrace.tracking.seeding import (
     as_seeds,
     boundary_seeds,
@@ -270,3 +273,16 @@ def test_seeds_among_cells_are_checked_without_a_search():
     with record_compilations() as log:
         warn_of_seeds(field, seeds)
     assert log.compilations == []
+
+
+@pytest.mark.parametrize("rule", ["clamp", "zero", "periodic"])
+def test_seeds_outside_of_flat_data_are_named(rule):
+    axis = np.linspace(0, 1, 3)
+    values, axes = np.ones((3, 3, 1, 3)), (axis, axis, np.zeros(1))
+    field = make_grid_field(values, axes, outside=rule)
+    seeds = jnp.asarray([[0.5, 0.5, 9.0], [1.000001, 0.0, 0.0], [0.5, 500.0, 0.0]])
+    told = r"1 of 3 seeds are outside the data, the first at \[0\.5, 500\.0, 0\.0\]"
+    saying = pytest.warns(match=f"{told}: they move as outside='{rule}' says")
+    with nullcontext() if rule == "periodic" else saying:
+        warn_of_seeds(field, seeds)
+    warn_of_seeds(field, seeds, periodic_boundary([[0, 0], [1, 1]]).wrap)
