@@ -19,7 +19,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
-from browser import Page, start_browser
+from browser import Page, start_browser  # pyright: ignore[reportMissingImports]
 from jaxrig.machine import describe_machine
 
 PARTICLES, FRAMES, DRAWN = 50_000, 120, 60

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from acbo.campaign import LOCK, PROBLEM, Campaign, show_row
+from acbo.campaign import LOCK, NUMBER, PROBLEM, Campaign, show_row
 from acbo.named.reading import read_table
 from acbo.named.samples import (
     create_perfect_intervention,
@@ -256,8 +256,13 @@ def tell(desk: Desk, request: Mapping[str, Any]) -> dict[str, Any]:
     values = required(request, "values", dict)
     with desk.lock, warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always", UserWarning)
-        campaign = _campaign(desk, request)
-        campaign.tell(values, request.get("settings"), request.get("number"))
+        campaign, number = _campaign(desk, request), request.get("number")
+        if number in {row.get(NUMBER) for row in campaign.told()} - {None}:
+            raise ValueError(
+                f"experiment {number} has its outcome already, perhaps from another "
+                "tab: reload the page"
+            )
+        campaign.tell(values, request.get("settings"), number)
     job = _thinking(desk, request["campaign"])
     return job | {"warnings": [str(each.message) for each in heard]}
 
@@ -270,19 +275,25 @@ def undo(desk: Desk, request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def edges(desk: Desk, request: Mapping[str, Any]) -> dict[str, Any]:
-    """Set the edges that are known and forbidden; returns the job that asks again."""
+    """State that an edge is known or forbidden, or take that back (a kind of "");
+    returns the job that asks again.
+    """
     campaign = _campaign(desk, request)
-    names = campaign.read().names
-    lines = []
-    for key in ("know", "forbid"):
-        pairs = parse_edges(required(request, key, list))
-        for name in (name for pair in pairs for name in pair):
-            if name not in names:
-                raise ValueError(f"{name!r} is not a variable of this campaign")
-        if any(cause == effect for cause, effect in pairs):
-            raise ValueError("a variable does not cause itself: draw to another one")
-        lines.append(f"{key} = {json.dumps(pairs, ensure_ascii=False)}")
+    names, kind = campaign.read().names, required(request, "kind", str)
+    (edge,) = parse_edges([required(request, "edge", list)])
+    for name in edge:
+        if name not in names:
+            raise ValueError(f"{name!r} is not a variable of this campaign")
+    if edge[0] == edge[1]:
+        raise ValueError("a variable does not cause itself: draw to another one")
+    if kind not in ("know", "forbid", ""):
+        raise ValueError(f"{kind!r} is not a kind of edge: know or forbid")
     with desk.lock, locked(campaign.folder / LOCK):
+        lines = []
+        for key in ("know", "forbid"):  # as they are now: another tab may have drawn
+            pairs = [pair for pair in getattr(campaign.problem, key) if pair != edge]
+            pairs += [edge] if key == kind else []
+            lines.append(f"{key} = {json.dumps(pairs, ensure_ascii=False)}")
         path = campaign.folder / PROBLEM
         kept = [
             line

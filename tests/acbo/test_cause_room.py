@@ -49,8 +49,11 @@ def test_a_campaign_is_asked_told_and_taken_back(desk, tmp_path):
     assert before["sentence"].startswith(f"to lower E, set {name} to")
     drawn = studio.simulate(desk, NAME)
     assert drawn[name] == pytest.approx(before["trial"]["settings"][name])
-    told = studio.tell(desk, NAME | {"values": drawn})
+    first = NAME | {"values": drawn, "number": before["trial"]["number"]}
+    told = studio.tell(desk, first)
     assert told["warnings"] == []
+    with pytest.raises(ValueError, match="has its outcome already"):
+        studio.tell(desk, first)  # a second click, or another tab
     finish(desk, told)
     after = studio.state(desk, NAME)
     assert (after["rows"], len(after["beliefs"])) == (before["rows"] + 1, 2)
@@ -72,14 +75,16 @@ def test_a_campaign_is_asked_told_and_taken_back(desk, tmp_path):
 def test_edges_stated_by_hand_hold(desk):
     begin(desk)
     given = {"know": [["B", "E"]], "forbid": [["A", "E"]]}
-    finish(desk, studio.edges(desk, NAME | given))
+    state = lambda edge, kind: studio.edges(desk, NAME | {"edge": edge, "kind": kind})
+    for edge, kind in (("BE", "know"), ("CE", "forbid"), ("AE", "forbid"), ("CE", "")):
+        finish(desk, state(list(edge), kind))
     found = studio.state(desk, NAME)
     assert found["probs"][1][4] == pytest.approx(1.0)
     assert found["probs"][0][4] == 0.0
     assert (found["know"], found["forbid"]) == (given["know"], given["forbid"])
-    for know, words in (([["B", "B"]], "itself"), ([["B", "Z"]], "not a variable")):
+    for edge, words in ((["B", "B"], "itself"), (["B", "Z"], "not a variable")):
         with pytest.raises(ValueError, match=words):
-            studio.edges(desk, NAME | {"know": know, "forbid": []})
+            state(edge, "know")
 
 
 def test_columns_are_checked_where_they_are_shown(desk, tmp_path):

@@ -122,10 +122,7 @@ export async function enter(room, parts, query) {
   // Add an edge of the kind chosen, or take it away again.
   async function state(edge, remove = false) {
     if (!facts) throw new Error("start first: edges belong to a campaign");
-    const same = ([a, b]) => a === edge[0] && b === edge[1];
-    const next = { know: facts.know.filter((one) => !same(one)), forbid: facts.forbid.filter((one) => !same(one)) };
-    if (!remove) next[kind] = [...next[kind], edge];
-    follow(await call("causal", "edges", { campaign: facts.campaign, ...next }));
+    follow(await call("causal", "edges", { campaign: facts.campaign, edge, kind: remove ? "" : kind }));
   }
   function show() {
     edgeBar.hidden = form.hidden = saving.hidden = history.hidden = promise.hidden = outcomes.hidden = !facts;
