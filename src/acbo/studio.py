@@ -44,6 +44,11 @@ EXAMPLES = {
     "reef_linear": "A coral reef: raise calcification",
     "butterfly_5var": "Five variables: lower E",
 }
+# Both keys of the problem, over as many lines as someone has given them by hand.
+_WORD = r"""[^][\"'#]|#[^\n]*|"(?:[^"\\]|\\.)*"|'[^']*'"""
+STATED = re.compile(
+    rf"^(?:know|forbid)\s*=\s*\[(?:{_WORD}|\[(?:{_WORD})*\])*\][^\n]*\n?", re.MULTILINE
+)
 ROLES = ("target", "set", "measured", "ignored")
 
 
@@ -295,13 +300,9 @@ def edges(desk: Desk, request: Mapping[str, Any]) -> dict[str, Any]:
             pairs += [edge] if key == kind else []
             lines.append(f"{key} = {json.dumps(pairs, ensure_ascii=False)}")
         path = campaign.folder / PROBLEM
-        kept = [
-            line
-            for line in path.read_text(encoding="utf-8").splitlines()
-            if not re.match(r"(know|forbid)\s*=", line)
-        ]
+        kept = STATED.sub("", path.read_text(encoding="utf-8"))
         # Before everything else: keys after a table would belong to the table.
-        write_file(path, "\n".join([*lines, *kept, ""]))
+        write_file(path, "\n".join([*lines, kept]))
     return _thinking(desk, request["campaign"], again=True)
 
 

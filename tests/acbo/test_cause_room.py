@@ -1,6 +1,7 @@
 """The cause room of the studio: tables checked, campaigns asked and told."""
 
 import io
+import re
 import time
 import zipfile
 
@@ -72,12 +73,17 @@ def test_a_campaign_is_asked_told_and_taken_back(desk, tmp_path):
     assert b"<html" in studio.report(desk, NAME).content
 
 
-def test_edges_stated_by_hand_hold(desk):
+def test_edges_stated_by_hand_hold(desk, tmp_path):
     begin(desk)
+    problem = tmp_path / "campaigns/butterfly_5var-1/campaign.toml"
+    text = re.sub(r"(?m)^(know|forbid) = .*\n", "", problem.read_text())
+    byhand = 'know = [\n  ["D", "E"],  # not "sure]\n]\n# a note\n'
+    problem.write_text(byhand + text)
     given = {"know": [["B", "E"]], "forbid": [["A", "E"]]}
     state = lambda edge, kind: studio.edges(desk, NAME | {"edge": edge, "kind": kind})
-    for edge, kind in (("BE", "know"), ("CE", "forbid"), ("AE", "forbid"), ("CE", "")):
+    for edge, kind in (("BE", "know"), ("DE", "forbid"), ("AE", "forbid"), ("DE", "")):
         finish(desk, state(list(edge), kind))
+    assert "# a note" in problem.read_text()
     found = studio.state(desk, NAME)
     assert found["probs"][1][4] == pytest.approx(1.0)
     assert found["probs"][0][4] == 0.0
