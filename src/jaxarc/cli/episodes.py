@@ -160,6 +160,9 @@ def rollout_table(env_id: str, result: "RolloutResult") -> Table:
     """Return a table of a rollout, a line for each figure."""
     rate = result.solved / result.episodes if result.episodes else 0.0
     total = result.environments * result.steps
+    means = "unknown (no episode ended)", "unknown"
+    if result.episodes:
+        means = f"{result.mean_return:.3f}", f"{result.mean_length:.1f}"
     figures = {
         "environment": f"{env_id}, {result.tasks} tasks, {result.form} actions",
         "steps": f"{result.environments:,} x {result.steps:,} = {total:,}",
@@ -167,8 +170,8 @@ def rollout_table(env_id: str, result: "RolloutResult") -> Table:
         "seconds": f"{result.seconds:.2f}, and {result.compile_seconds:.2f} to start",
         "episodes finished": f"{result.episodes:,}",
         "solved": f"{result.solved:,} ({rate:.2%})",
-        "mean return": f"{result.mean_return:.3f}",
-        "mean length": f"{result.mean_length:.1f}",
+        "mean return": means[0],
+        "mean length": means[1],
         "best similarity": f"{result.best_similarity:.3f}",
     }
     table = Table(box=box.SIMPLE, show_header=False)

@@ -1,14 +1,16 @@
 """Rollouts, logs and replays of the command line, against the episodes played."""
 
+import dataclasses
 import json
 
+import numpy as np
 import pytest
 import typer
 from typer.testing import CliRunner
 
 from arc_logs import files, log_config
 from jaxarc.cli import app
-from jaxarc.cli.episodes import log_recording, read_log_settings
+from jaxarc.cli.episodes import log_recording, read_log_settings, rollout_table
 from jaxarc.config import EnvironmentConfig, JaxArcConfig, RewardConfig
 from jaxarc.log import ExperimentLogger
 from jaxarc.recording import (
@@ -18,6 +20,7 @@ from jaxarc.recording import (
     run_again,
     save_recording,
 )
+from jaxarc.rollouts import RolloutResult
 from jaxarc.tasks import open_dataset
 
 
@@ -75,6 +78,16 @@ def test_figures_a_replay_file_and_a_log(tmp_path):
     found = json.loads((tmp_path / "run/logs/evaluation_summary.json").read_text())
     assert found["environments"] == 4
     assert "episodes/episode_0000.json" in files(tmp_path / "run")
+
+
+def test_without_an_ended_episode_there_are_no_means():
+    none = RolloutResult(4, 5, 1, "point", 0.1, 2.0, 0, 0, np.nan, np.nan, 0.5, None)
+    ended = dataclasses.replace(none, episodes=2, mean_return=1.5, mean_length=4.0)
+    for result, wanted in (
+        (none, ["unknown (no episode ended)", "unknown"]),
+        (ended, ["1.500", "4.0"]),
+    ):
+        assert list(rollout_table("Mini", result).columns[1].cells)[-3:-1] == wanted
 
 
 def test_wrong_words_are_explained():
