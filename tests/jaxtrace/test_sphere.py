@@ -12,7 +12,7 @@ from jaxtrace.analysis.flow_maps import Advection, FlowMap, ftle
 from jaxtrace.analysis.statistics import cloud_spread
 from jaxtrace.fields import StructuredGridSampler, UniformFlow, as_field
 from jaxtrace.fields.analytic import AnalyticFlow, parameter
-from jaxtrace.fields.grid import make_grid_field
+from jaxtrace.fields.grid import hold_levels, make_axis, make_grid_field
 from jaxtrace.sphere import EARTH_RADIUS, angle, great_circle, sine
 from jaxtrace.tracking.motion import Diffusion, Inertial
 from jaxtrace.tracking.seeding import random_seeds
@@ -251,6 +251,8 @@ def test_particles_stay_below_the_surface():
     paths = run(level, seeds, np.array([0.0, 10.0]), substeps=10, integrator="euler")
     assert paths.positions[-1, 0, 2] == 0
     assert paths.final.status.tolist() == [ParticleStatus.ACTIVE]
+    for depth, top in ((-0.5, 0.0), (0.0, np.inf)):  # one level at a depth, or none
+        assert hold_levels(make_axis(np.array([depth]), "z", "clamp"))[1] == top
 
 
 def test_what_a_sphere_cannot_do_is_refused():

@@ -305,7 +305,7 @@ def hold_levels(axis: Axis) -> tuple[Axis, float]:
     """
     z = np.asarray(axis.nodes)
     if z.size == 1:
-        return axis, np.inf
+        return axis, 0.0 if z[0] < 0 else np.inf
     low, high = z[0] - (z[1] - z[0]) / 2, z[-1] + (z[-1] - z[-2]) / 2
     top = np.inf
     if z[-1] <= 0:

@@ -368,6 +368,15 @@ def degrees(coordinate: Any) -> np.ndarray:
     return values * RADIAN if _unit(coordinate) in RADIANS else values
 
 
+def place_nodes(lon: Any, lat: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return degrees of nodes, NaN where NEMO left out processors of land: twice 0."""
+    x, y = degrees(lon), degrees(lat)
+    nowhere = (x == 0) & (y == 0) if x.shape == y.shape else np.zeros(1, bool)
+    if nowhere.sum() > 1:
+        x, y = np.where(nowhere, np.nan, x), np.where(nowhere, np.nan, y)
+    return x, y
+
+
 def find_radius(dataset: Any, variable: Any) -> float | None:
     """Return the radius in the grid mapping of a variable, if it has one.
 

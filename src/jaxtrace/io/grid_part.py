@@ -31,6 +31,7 @@ from jaxtrace.io.cf import (
     follows_terrain,
     is_geographic,
     only_counts,
+    place_nodes,
     points_east,
     read_rise,
     read_vertical,
@@ -75,6 +76,8 @@ def dimension_roles(
         role = "t" if dated else axis_role(str(dimension), attributes)
         if role is None or role in roles:
             beside = [c for c in variable.coords.values() if c.dims == (dimension,)]
+            if role is None and variable.sizes[dimension] == 1:
+                continue  # the member of an ensemble of one
             if len({angle_role(c) for c in beside} - {None}) == 2:
                 raise ValueError(
                     f"{source}: {variable.name!r} has places along {dimension!r}, and "
@@ -143,7 +146,7 @@ class Part:
         flat = choices.geometry == "flat"
         if not flat and (found := find_positions(dataset, first)) is not None:
             lon, lat = found
-            x, y = degrees(lon), degrees(lat.transpose(*lon.dims))
+            x, y = place_nodes(lon, lat.transpose(*lon.dims))
             known = dict(zip("yx", lon.dims, strict=True))
             self._sites = Sites(lon, lat, x, y, known, lattice_axes(x, y))
         self.roles = dimension_roles(first, label, self._sites and self._sites.roles)

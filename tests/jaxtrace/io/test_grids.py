@@ -236,6 +236,8 @@ def test_dimensions_are_known_by_name(dims):
 def test_a_dimension_of_unknown_meaning_is_named():
     with pytest.raises(ValueError, match=r"a\.nc: cannot tell .*'member' of 'u'"):
         dimension_roles(dataset("u", dims=("member", "lat"))["u"], "a.nc")
+    alone = xarray.Dataset({"u": (("member", "lat"), np.zeros((1, 3)))})["u"]
+    assert dimension_roles(alone, "a.nc") == {"y": "lat"}
     with pytest.raises(ValueError, match="'lat' of 'u'"):
         dimension_roles(dataset("u", dims=("y", "lat"))["u"], "a.nc")
 

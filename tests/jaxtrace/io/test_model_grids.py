@@ -196,6 +196,29 @@ def test_straight_positions_in_two_dimensions_are_a_plain_grid():
     np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize("left_out", [np.nan, 0.0])
+def test_processors_that_were_left_out_have_no_cells(left_out):
+    lon, lat = turned_corners(8, 9)
+    u = np.ones_like(lon)
+    lon[:3, :3] = lat[:3, :3] = left_out
+    u[:3, :3] = np.nan
+    data = xarray.Dataset(
+        {
+            "uo": (("y", "x"), u, {"standard_name": "eastward_sea_water_velocity"}),
+            "vo": (
+                ("y", "x"),
+                0 * u,
+                {"standard_name": "northward_sea_water_velocity"},
+            ),
+        },
+        {"nav_lon": (("y", "x"), lon, EAST), "nav_lat": (("y", "x"), lat, NORTH)},
+    )
+    grid = GridSlices(data).geometry
+    assert not grid.faces
+    assert np.isnan(grid.x[:3, :3]).all()
+    assert np.isnan(grid.x).sum() == 9
+
+
 def swirl(lon, lat):
     """Return a stream function in m2/s that vanishes beyond a basin."""
     x, y = (lon - 10) / 8, (lat - 45) / 6
