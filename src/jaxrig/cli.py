@@ -199,7 +199,7 @@ def run_demo(
     say(make_console(), f"open {report.write(path)}")
 
 
-@app.command("studio")
+@app.command("studio", cls=Command)
 def run_studio(
     folder: Annotated[
         Path,

@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Generator, Mapping
@@ -100,6 +101,11 @@ class PlainFlags:
 
 class Command(PlainFlags, TyperCommand):
     """A command with plain flags; Ctrl-C ends it with what the notes of it say."""
+
+    def __init__(self, *args: Any, help: str | None = None, **settings: Any):
+        # Lines of a docstring end where those of a terminal do not: fill paragraphs.
+        filled = help and re.sub(r"(?<!\n)\n(?!\n)", " ", help)
+        super().__init__(*args, help=filled, **settings)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""

@@ -44,6 +44,9 @@ def run(
     yes: Annotated[
         bool, typer.Option("--yes", help="Do not ask before writing very much.")
     ] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder in place of the case's own.")
+    ] = None,
 ) -> None:
     """Track the particles of a case, then draw, export and report.
 
@@ -57,6 +60,8 @@ def run(
     console = make_console()
     with warnings_as_lines(console):
         read = stored_case(case) if case.is_dir() else load_case(case)
+        if out is not None:
+            read = replace(read, output=replace(read.output, folder=str(out)))
         try:
             outcome = run_case(
                 read,
@@ -119,8 +124,10 @@ def write_starter(
             found = survey(spec, name, allow_nan)
         for fact in facts(found):
             say(console, fact)
+    # Cases side by side do not write into one folder.
+    results = "out" if case.stem == "case" else f"{case.stem}_out"
     with atomic_write(case) as file:
-        file.write(starter(found, case.absolute().parent).encode())
+        file.write(starter(found, case.absolute().parent, results).encode())
     say(console, f"wrote {case}")
     say(console, f"next: jaxrig trace run {case}")
 
@@ -267,6 +274,8 @@ def run_ftle(
         changes = {name: value for name, value in given.items() if value is not None}
         case = replace(case, ftle=replace(case.ftle, **changes))
         check_writable(case.folder / "ftle.npz")
+        nodes = case.ftle.resolution
+        say(console, f"computing with {nodes} nodes along the longer axis ...")
         for path in save_ftle(compute_ftle(case), case.folder):
             say(console, f"wrote {path}")
 

@@ -199,12 +199,18 @@ def test_the_commands_and_the_page(tmp_path, campaign):
     assert "warning: Y = 9000 is far from" in done.output
     assert "row 1: set X = 0; measured Z = 0.5, Y = 9000" in done.output
     assert "took back set X = 0" in call("tell", folder, "--undo").output
-    for words in (["Z"], ["Q=1"], ["--undo", "Y=1"], ["--observed", "--set", "X"]):
+    for words in (
+        ["Z"],
+        ["Q=1"],
+        ["Y=1,500"],
+        ["--undo", "Y=1"],
+        ["--observed", "--set", "X"],
+    ):
         assert call("tell", folder, *words).exit_code == 2
     twice = call("tell", folder, "Z=0.5", "Y=1", "Y=2").output
     assert "'Y' is given twice: give one value" in " ".join(twice.split())
     for number in (1, 2):
-        assert call("tell", folder, "z=0.5", f"y={number}").exit_code == 0
+        assert call("tell", folder, "z=0,5", f"y={number}").exit_code == 0
         assert call("ask", folder).exit_code == 0
     assert call("tell", folder, "--observed", "X=1", "Z=1", "Y=1.5").exit_code == 0
     page = tmp_path / "deep" / "page.html"

@@ -269,6 +269,9 @@ def test_help_and_typos_are_answered_without_jax(words, status, said):
     [
         (("causal", "optimise", "--help"), "causal optimize"),
         (("causal", "suggest", "--maximise", "--help"), "--maximize"),
+        # Lines are filled: this sentence runs over the end of one in the docstring.
+        (("arc", "eval", "--help"), "attempts is right"),
+        (("studio", "--help"), "--no-open  "),
         (("causal", "optimis"), "Did you mean 'optimize'?"),
     ],
 )

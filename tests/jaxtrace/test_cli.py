@@ -27,11 +27,13 @@ def test_the_help_names_every_command(call):
         assert f" {word} " in text
 
 
-def test_run_and_run_again(call):
+def test_run_and_run_again(call, tmp_path):
     done = call("run", "case.toml")
     assert done.exit_code == 0, done.output
     assert "12 particles, 41 frames" in done.output
     assert "particle-steps per second" in done.output
+    assert "there" in call("run", "result", "--out", "there").output
+    assert (tmp_path / "there" / "trajectory.zarr").exists()
     for words in (("run", "case.toml"), ("run", "result")):
         assert "all frames already existed" in call(*words).output
     assert "compilation" in call("run", "case.toml", "--overwrite").output
@@ -80,6 +82,7 @@ def test_new_cases_for_a_flow_and_for_files(call, tmp_path):
     done = call("new", "a.toml")
     assert "next: jaxrig trace run a.toml" in done.output
     assert load_case("a.toml").flow is not None
+    assert load_case("a.toml").folder == tmp_path / "a_out"
     series = write_slices(tmp_path)
     done = call("new", "deep/b.toml", series.name)
     assert "3 slices from t = 0 to 1" in done.output

@@ -2,6 +2,7 @@
 kept in a folder.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
@@ -149,8 +150,14 @@ def _parse(words: Iterable[str]) -> dict[str, float | str]:
             raise ValueError(f"{word!r} is not NAME=VALUE, e.g. yield=53.1")
         if name in found:
             raise ValueError(f"{name!r} is given twice: give one value")
+        comma = re.fullmatch(r"([-+]?\d+),(\d+)", value)
+        if comma and len(comma[2]) == 3 and comma[1].strip("+-0"):
+            raise ValueError(
+                f"{word!r}: the comma may be decimal or separate thousands: write "
+                f"{comma[1]}.{comma[2]} or {comma[1]}{comma[2]}"
+            )
         try:
-            found[name] = float(value)
+            found[name] = float(".".join(comma.groups()) if comma else value)
         except ValueError:  # a text, which the campaign may know as a level
             found[name] = value
     return found

@@ -60,6 +60,12 @@ def suggest(
             f"no range given for {', '.join(found.ranges_from_data)}: using the "
             "observed minimum and maximum (set it with --range NAME=LOW:HIGH)",
         )
+    if not problem.settable:
+        say(
+            console,
+            "every column counts as one that can be set: if some can only be measured, "
+            "name the others, as in --set dose,heat",
+        )
 
 
 def show_suggestion(console: Console, found: Suggestion) -> None:

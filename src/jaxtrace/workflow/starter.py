@@ -293,7 +293,9 @@ def files_pattern(names: tuple[str, ...], folder: Path) -> str | list[str]:
     return paths
 
 
-def starter(found: Survey | None = None, folder: Path = Path()) -> str:
+def starter(
+    found: Survey | None = None, folder: Path = Path(), results: str = "out"
+) -> str:
     """Return the text of a case in a folder for files, or for a flow without any."""
     if found is None:
         counts = {"x": 60, "y": 50, "z": 15}
@@ -328,6 +330,7 @@ def starter(found: Survey | None = None, folder: Path = Path()) -> str:
         pictures=as_toml(pictures),
         methods=as_toml(methods),
         spread=as_toml(spread),
+        results=as_toml(results),
     )
 
 

@@ -125,7 +125,7 @@ resolution = 200               # nodes along the longer axis
 # dt = 0.01                    # default: adaptive steps
 
 [output]
-folder = "out"                 # relative to this file
+folder = {results}             # relative to this file
 store = "zarr"                 # or h5, pvd: exported from it when the run ends
 formats = ["vtp", "series"]    # exports after the run; also nc, csv, parquet, h5, npz
 reports = true                 # analysis_summary.txt

@@ -35,6 +35,7 @@ def test_a_suggestion_has_reasons_and_says_where_ranges_come_from(call, tmp_path
     for words in ("direct cause", "expected Y", "± 2.0", "-5 to 5", "67%"):
         assert words in done.output
     assert "no range given for Z" in done.output
+    assert "name the others, as in --set" in done.output
 
     record = json.loads(call(path, "--target", "Y", "--maximize", "--json").output)
     assert record["direction"] == "MAXIMIZE"
