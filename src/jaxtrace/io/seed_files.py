@@ -189,10 +189,11 @@ def _from_mask(path: Path, count: int, seed: int) -> np.ndarray:
     roles = dimension_roles(masks[0], str(path))
     mask = masks[0].transpose(*(roles[role] for role in "yx"))
     axes = {role: mask[roles[role]] for role in "xy"}
-    x, y = np.unwrap(degrees(axes["x"]), period=360), degrees(axes["y"])
+    round_ = is_geographic(axes, str(path)) is not None
+    x, y = degrees(axes["x"]), degrees(axes["y"])
+    x = np.unwrap(x, period=360) if round_ else x
     wide, tall = np.gradient(x), np.gradient(y)
     ends = y + np.multiply.outer([-0.5, 0.5], tall)
-    round_ = is_geographic(axes, str(path)) is not None
     if round_:
         ends = np.sin(np.radians(np.clip(ends, -90, 90)))
     area = np.abs(np.multiply.outer(ends[1] - ends[0], wide)) * (mask.values > 0)

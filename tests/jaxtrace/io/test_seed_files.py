@@ -86,6 +86,12 @@ def test_a_mask_is_filled_evenly_with_the_cells_around_its_nodes(tmp_path):
     assert not z.any()
     share = np.cos(np.radians(70)) / (1 + np.cos(np.radians(70)))
     assert abs((y > 60).mean() - share) < 4 * np.sqrt(share / 20_000)
+    flat = {"y": 1e3 * np.arange(17), "x": [0.0, 1e3, 2e3]}
+    meters = mask.drop_vars(("lat", "lon")).rename(lat="y", lon="x")
+    meters.assign_coords(flat).to_netcdf(path, engine="scipy")
+    x, y, _ = read_seeds(path, 1_000).positions.T
+    assert ((x >= 500) & (x <= 1_500)).all()
+    assert abs((y < 2_000).mean() - 0.5) < 4 * np.sqrt(0.25 / 1_000)
     for wrong, words in (
         (0 * mask, "no value of 'mask' is above 0"),
         (mask.isel(lat=0), "0 of its variables have two dimensions"),
