@@ -8,6 +8,7 @@ import numpy as np
 
 from jaxarc.benchmarks import python_steps
 from jaxarc.draw import draw_task, episode_section
+from jaxarc.draw.episodes import episode_figures
 from jaxarc.learning.evaluation import evaluate
 from jaxarc.learning.training import AgentConfig, make_agent, train_agent
 from jaxarc.ops.operations import ARCLEOperationType as Op
@@ -153,7 +154,7 @@ def episode_parts(tasks: TaskParser, results: Sequence[RolloutResult]) -> list[P
     """Show two tasks solved by hand, step by step."""
     mirrored = solve(tasks, MIRRORED, MIRRORED_STEPS, mode=1, pair=0)
     enclosed = solve(tasks, ENCLOSED, ENCLOSED_STEPS, mode=0, pair=4)
-    player, *curves = episode_section(ENCLOSED, enclosed.frames).parts
+    player, curves = episode_figures(ENCLOSED, enclosed.frames)
     fastest = max(result.steps_per_second for result in results)
     return [
         report.Beside(
@@ -188,7 +189,7 @@ def episode_parts(tasks: TaskParser, results: Sequence[RolloutResult]) -> list[P
                 "Each step is rewarded by the gain in similarity, and the last step "
                 "also gets the bonuses of a solved pair."
             ),
-            *curves,
+            curves,
         ),
     ]
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from jaxarc.draw import svg
 from jaxarc.draw.cells import GridLike, detect_changed_cells, full_grid, read_cells
 from jaxarc.ops.operations import get_operation_display_text, get_operation_name
-from jaxrig.report import Figure, Part, Player, Section, line_chart
+from jaxrig.report import Beside, Figure, Player, Section, line_chart
 
 GAP = 16.0
 CHART = (440.0, 220.0)
@@ -216,6 +216,14 @@ def episode_section(
 
     Without `show_metrics` there are no curves.
     """
+    player, curves = episode_figures(title, frames, scheme)
+    return Section(title, Beside(player, curves) if show_metrics else player)
+
+
+def episode_figures(
+    title: str, frames: Sequence[EpisodeFrame], scheme: str = "arc"
+) -> tuple[Player, Figure]:
+    """Return a player of the episode, and the curves of its rewards and similarity."""
     charts = episode_charts(frames, STAGE_CHART)
     largest = np.max([f.grid.shape for f in frames], axis=0)
     shown = [f.target.shape for f in frames if f.target is not None]
@@ -226,17 +234,13 @@ def episode_section(
         for frame in frames
     ]
     captions = [f"{index}: {frame}" for index, frame in enumerate(frames)]
-    parts: list[Part] = [
-        Player(pictures, captions, PACE, alt=title, first=-1, autoplay=True)
-    ]
-    if show_metrics:
-        curves = Figure(
-            svg.stacked(charts, GAP).as_svg(),
-            caption="Reward of each step and similarity to the target after it.",
-            alt="Reward and similarity over the episode",
-        )
-        parts.append(curves)
-    return Section(title, *parts)
+    player = Player(pictures, captions, PACE, alt=title, first=-1, autoplay=True)
+    curves = Figure(
+        svg.stacked(charts, GAP).as_svg(),
+        caption="Reward of each step and similarity to the target after it.",
+        alt="Reward and similarity over the episode",
+    )
+    return player, curves
 
 
 def _frame_picture(

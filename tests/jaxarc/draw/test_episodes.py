@@ -12,7 +12,7 @@ from jaxarc.draw.episodes import (
     episode_section,
     key_frames,
 )
-from jaxrig.report import Figure, Player, Report
+from jaxrig.report import Beside, Figure, Player, Report
 from jaxrig.report.images import parse_drawing
 
 BEFORE = np.array([[0, 1, -1], [2, 3, -1], [-1, -1, -1]])
@@ -127,7 +127,9 @@ def test_a_reset_alone_is_an_episode(read_svg):
 
 def test_the_section_plays_every_frame(frames, read_svg):
     section = episode_section("Solved", frames)
-    player, figure = section.parts
+    (both,) = section.parts
+    assert isinstance(both, Beside)
+    player, figure = both.picture, *both.parts
     assert isinstance(player, Player)
     assert isinstance(figure, Figure)
     assert len(player.frames) == 6
@@ -145,7 +147,7 @@ def test_the_section_plays_every_frame(frames, read_svg):
 def test_frames_of_all_sizes_have_one_picture_size(read_svg):
     sizes = [(2, 2), (4, 3), (1, 5)]
     frames = [EpisodeFrame(np.ones(size, int)) for size in sizes]
-    (player, _) = episode_section("Resized", frames).parts
+    (player,) = episode_section("Resized", frames, show_metrics=False).parts
     assert isinstance(player, Player)
     roots = [read_svg(image).root.attrib for image in player.frames]
     assert len({(root["width"], root["height"]) for root in roots}) == 1
@@ -155,7 +157,7 @@ def test_frames_of_all_sizes_have_one_picture_size(read_svg):
 
 def test_a_large_target_shrinks_the_cells_of_both(read_svg):
     frame = EpisodeFrame(np.ones((1, 1), int), target=np.ones((30, 20), int))
-    (player, _) = episode_section("Small", [frame]).parts
+    (player,) = episode_section("Small", [frame], show_metrics=False).parts
     assert isinstance(player, Player)
     picture = read_svg(player.frames[0])
     assert [g.shape for g in picture.cells(400 / 30)] == [(1, 1), (30, 20)]
