@@ -107,6 +107,12 @@ def write_starter(
     allow_nan: Annotated[
         bool, typer.Option("--allow-nan", help="Accept values that are not finite.")
     ] = False,
+    time_scale: Annotated[
+        float | None,
+        typer.Option(
+            "--time-scale", help="Time of a step, where file names count steps."
+        ),
+    ] = None,
 ) -> None:
     """Write a commented case file fitted to data files, or for an analytic flow."""
     from jaxtrace.workflow.prepare import NEW_WORDS, in_words
@@ -121,7 +127,7 @@ def write_starter(
         spec = files[0] if len(files) == 1 else files
         name = velocity[0] if velocity and len(velocity) == 1 else velocity
         with warnings_as_lines(console), in_words(NEW_WORDS):
-            found = survey(spec, name, allow_nan)
+            found = survey(spec, name, allow_nan, time_scale)
         for fact in facts(found):
             say(console, fact)
     # Cases side by side do not write into one folder.

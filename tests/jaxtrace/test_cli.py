@@ -89,6 +89,11 @@ def test_new_cases_for_a_flow_and_for_files(call, tmp_path):
     data = load_case("deep/b.toml").data
     assert data is not None
     assert data.pattern == str(tmp_path / "deep" / ".." / series.name)
+    done = call("new", "s.toml", series.name, "--time-scale", "0.25")
+    assert "3 slices from t = 0 to 0.25" in done.output
+    scaled = load_case("s.toml")
+    assert scaled.data is not None
+    assert (scaled.data.time_scale, scaled.time.time_span) == (0.25, (0.0, 0.25))
     missing = call("new", "c.toml", "nothing/*.vtu")
     assert "no files found for nothing/*.vtu" in str(missing.exception)
     assert not (tmp_path / "c.toml").exists()

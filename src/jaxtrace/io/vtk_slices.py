@@ -118,7 +118,7 @@ class VTKSlices(Slices):
 
     def notes(self) -> tuple[str, ...]:
         """Return what was done to the data, in words."""
-        unsure = ("if these times count steps, give time_scale, that of one",)
+        unsure = ("if these times count steps, give the time of one: time_scale",)
         averaged = ("averaged from cells to nodes",) if self._on_cells else ()
         return (
             *(unsure if self._unsure else ()),

@@ -151,6 +151,7 @@ NEW_WORDS = {
     'velocity_field_name=("u", "v")': "--velocity u --velocity v",
     "velocity_field_name=": "--velocity",
     "allow_nan=True": "--allow-nan",
+    "time_scale": "--time-scale",
 }
 
 

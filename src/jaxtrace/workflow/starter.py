@@ -55,6 +55,7 @@ class Survey:
     crossings: float  # cells per unit of time, of nearly the fastest
     closed: tuple[bool, bool, bool]  # axes along which nothing passes either end
     allow_nan: bool = False
+    time_scale: float | None = None
 
     @property
     def steady(self) -> bool:
@@ -77,9 +78,16 @@ class Survey:
         return self.high - self.low
 
 
-def survey(spec: Any, velocity_name: Any = None, allow_nan: bool = False) -> Survey:
+def survey(
+    spec: Any,
+    velocity_name: Any = None,
+    allow_nan: bool = False,
+    time_scale: float | None = None,
+) -> Survey:
     """Look at the files of a series: the mesh, the times, some of the slices."""
+    # Not every format has these.
     given: dict[str, Any] = {"allow_nan": True} if allow_nan else {}
+    given |= {"time_scale": time_scale} if time_scale is not None else {}
     slices = open_slices(spec, velocity_field_name=velocity_name, **given)
     geometry, _ = slices.read_slice(0)
     low, high = corners(geometry)
@@ -112,6 +120,7 @@ def survey(spec: Any, velocity_name: Any = None, allow_nan: bool = False) -> Sur
         crossings,
         (bool(closed[0]), bool(closed[1]), bool(closed[2])),
         allow_nan,
+        time_scale,
     )
 
 
@@ -319,6 +328,9 @@ def starter(
             velocity=as_toml(named[0] if len(named) == 1 else named),
             slices=len(found.slices),
             allow_nan=as_toml(found.allow_nan),
+            time_scale="# time_scale = 0.01"
+            if found.time_scale is None
+            else f"time_scale = {as_toml(found.time_scale)}",
             geometry=as_toml("sphere" if found.round else "flat"),
         )
     return head + templates.REST.format(
