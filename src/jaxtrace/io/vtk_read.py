@@ -42,8 +42,9 @@ _ECHO = re.compile(
     r"returned failure for request|No update piece number|did not create output"
 )
 GHOSTS = "vtkGhostType"
-# Flags of the ghost array on cells: a copy of another piece's cell, and a blanked one.
-_COPY, _HIDDEN = 1, 32
+# Flags of the ghost array on cells: a copy of another piece's cell, and a blanked one;
+# and on points: a blanked one.
+_COPY, _HIDDEN, _HIDDEN_POINT = 1, 32, 2
 
 
 @contextlib.contextmanager
@@ -310,8 +311,9 @@ def _check_whole(path: Path) -> None:
 def snapshot_of(*data: Any, name: str, assembled: bool = False) -> Snapshot:
     """Return the snapshot of data objects read from `name`; ValueError if empty.
 
-    Ghost and hidden cells are left out; kinds of cells without a rule here - polygons,
-    polyhedra, strips, the larger quadratic cells - are split into simplices.
+    Ghost and hidden cells, and those of hidden points, are left out; kinds of cells
+    without a rule here - polygons, polyhedra, strips, the larger quadratic cells - are
+    split into simplices.
     """
     parts = [leaf for one in data for leaf in leaves(one)]
     if sum(part.GetNumberOfPoints() for part in parts) == 0:
@@ -336,9 +338,9 @@ def snapshot_of(*data: Any, name: str, assembled: bool = False) -> Snapshot:
     visible = np.ones(dataset.GetNumberOfCells(), bool)
     if GHOSTS in cell_arrays:
         visible = (cell_arrays.pop(GHOSTS)[:, 0] & (_COPY | _HIDDEN)) == 0
-    arrays.pop(GHOSTS, None)
+    blank = arrays.pop(GHOSTS, np.zeros((1, 1), np.uint8))[:, 0] & _HIDDEN_POINT > 0
     available = (*arrays, *cell_arrays)
-    if is_tensor(dataset) and visible.all():
+    if is_tensor(dataset) and visible.all() and not blank.any():
         axes, shape = axes_of(dataset), dimensions_of(dataset)
         check_values(np.concatenate(axes), "the coordinates", name, False)
         nx, ny, nz = (max(n - 1, 1) for n in shape)
@@ -350,6 +352,9 @@ def snapshot_of(*data: Any, name: str, assembled: bool = False) -> Snapshot:
     else:
         structured = hasattr(dataset, "GetDimensions")
         mesh = curvilinear_mesh(dataset) if structured else mesh_of(dataset, name)
+        if blank.any():
+            met = np.concatenate([[0], np.cumsum(blank[mesh.connectivity])])
+            visible = visible & (met[mesh.offsets[1:]] == met[mesh.offsets[:-1]])
         geometry = keep_cells(mesh, visible)
         if not visible.all():
             cell_arrays = {k: v[visible] for k, v in cell_arrays.items()}

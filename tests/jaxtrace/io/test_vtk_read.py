@@ -404,6 +404,19 @@ def test_a_grid_with_hidden_cells_is_a_mesh_of_the_others():
     )
 
 
+@pytest.mark.parametrize("make", [image, hexahedra])
+def test_cells_of_hidden_points_are_left_out(make):
+    """As solvers of overset grids blank holes: what is stored there is no velocity."""
+    grid = make((5, 2, 2))
+    grid.cell_data["id"] = [10.0, 11.0, 12.0, 13.0]
+    hidden = np.isclose(grid.points[:, 0], np.unique(grid.points[:, 0])[1])
+    grid.point_data["vtkGhostType"] = np.where(hidden, 2, 1).astype(np.uint8)
+    snapshot = snapshot_of(grid, name="a")
+    assert isinstance(snapshot.geometry, Cells)
+    assert snapshot.cell_arrays["id"].tolist() == [[12.0], [13.0]]
+    assert "vtkGhostType" not in snapshot.available
+
+
 def test_blocks_are_one_mesh_with_the_arrays_they_share():
     low, high = hexahedra((3, 2, 2)), hexahedra((2, 2, 2))
     high["only"] = np.zeros(8)
