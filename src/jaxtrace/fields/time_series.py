@@ -202,6 +202,11 @@ class TimeSeriesField(Field):
         """Return the interpolation in space: "trilinear", "tetrahedra", ..."""
         return self._scheme.name
 
+    def __repr__(self) -> str:
+        times = f"t={self.t_min:.6g} to {self.t_max:.6g}"
+        named = f"{type(self).__name__}(T={self.T}, N={self.N}, {times}"
+        return f"{named}, interpolation_scheme={self.interpolation_scheme!r})"
+
     def memory_usage_mb(self) -> float:
         """Return the field's memory in MiB, look-up tables included."""
         nodes = self._placed

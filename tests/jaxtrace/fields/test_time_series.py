@@ -171,6 +171,7 @@ def test_a_grid_given_by_its_axes_is_the_grid_found_among_its_nodes(outside):
     values = growing(points).reshape(len(TIMES), 5, 3, 2, 3)
     given = TimeSeriesField.on_grid(values, TIMES, axes, outside=outside)
     assert given.interpolation_scheme == "trilinear"
+    assert repr(given).endswith("interpolation_scheme='trilinear')")
     assert (given.T, given.N) == (found.T, found.N)
     np.testing.assert_array_equal(given.positions, found.positions)
     np.testing.assert_array_equal(given.data, found.data)
