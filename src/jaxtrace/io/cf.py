@@ -346,8 +346,8 @@ def _stays(positions: Any) -> bool:
 def points_east(variable: Any) -> bool:
     """Return whether a first component is said to be eastward, not along a grid."""
     said = [str(variable.attrs.get(key, "")) for key in ("standard_name", "long_name")]
-    words = " ".join(said).lower()
-    return "eastward" in words or "zonal" in words
+    words = " ".join([str(variable.name), *said]).lower()
+    return any(word in words for word in ("eastward", "zonal", "water_u", "ugos"))
 
 
 def find_angle(dataset: Any, variable: Any) -> Any:
@@ -366,6 +366,13 @@ def degrees(coordinate: Any) -> np.ndarray:
     """Return an angle's values in degrees."""
     values = np.asarray(coordinate.values, np.float64)
     return values * RADIAN if _unit(coordinate) in RADIANS else values
+
+
+def lon_first(names: Any, dataset: Any) -> tuple[str, str]:
+    """Return the names of a longitude and a latitude in this order."""
+    rank = {"x": 0, "y": 2}
+    one, other = sorted(names, key=lambda n: rank.get(angle_role(dataset[n]) or "", 1))
+    return one, other
 
 
 def place_nodes(lon: Any, lat: Any) -> tuple[np.ndarray, np.ndarray]:

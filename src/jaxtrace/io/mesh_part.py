@@ -16,6 +16,7 @@ from jaxtrace.io.cf import (
     degrees,
     follows_terrain,
     is_geographic,
+    lon_first,
 )
 from jaxtrace.io.decoding import Dates, split_units
 from jaxtrace.io.geometry import Cells, gather
@@ -74,7 +75,8 @@ def _from_ugrid(dataset: Any, attributes: Any) -> Topology:
     stored = dataset[attributes["face_node_connectivity"]]
     face = attributes.get("face_dimension", stored.dims[0])
     names = str(attributes["node_coordinates"]).split()
-    pairs = tuple(zip(names[::2], names[1::2], strict=False))
+    both = zip(names[::2], names[1::2], strict=False)
+    pairs = tuple(lon_first(pair, dataset) for pair in both)
     faces = _counted(stored.transpose(face, ...), stored.attrs.get("start_index", 0))
     node = dataset[names[0]].dims[0]
     return Topology(faces, pairs, str(face), str(node), "UGRID")

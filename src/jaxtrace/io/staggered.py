@@ -21,6 +21,7 @@ from jaxtrace.io.cf import (
     canonical,
     degrees,
     find_positions,
+    lon_first,
     place_nodes,
     read_rise,
     read_vertical,
@@ -57,9 +58,8 @@ def find_staggering(dataset: Any, names: tuple[str, ...]) -> Staggering | None:
     u, v = dataset[names[0]], dataset[names[1]]
     if u.name == v.name or min(u.ndim, v.ndim) < 2:
         return None
-    for name in dataset.variables:
-        if dataset[name].attrs.get("cf_role") == "grid_topology":
-            return _from_sgrid(dataset[name].attrs, u, v)
+    for topology in _sgrid(dataset):
+        return _from_sgrid(topology.attrs, u, v)
     if u.dims[-2:] == v.dims[-2:]:
         return _from_nemo(dataset, u, v)
     sides = []
@@ -70,6 +70,12 @@ def find_staggering(dataset: Any, names: tuple[str, ...]) -> Staggering | None:
         sides.append(_side(face, center, axis))
     x, y = sides
     return Staggering(x, y, "dimensions of u and v differ")
+
+
+def _sgrid(dataset: Any) -> list[Any]:
+    """Return the variables that state a staggered grid, of which there is one."""
+    known = dataset.variables.values()
+    return [v for v in known if v.attrs.get("cf_role") == "grid_topology"]
 
 
 def _from_sgrid(attributes: Any, u: Any, v: Any) -> Staggering | None:
@@ -192,10 +198,12 @@ class StaggeredPart(Part):
     def _corners(self, dataset: Any, u: Any, v: Any) -> tuple[Any, Any, Any, Any]:
         """Return longitudes and latitudes of corners, rows first."""
         shape = (v.shape[-2], u.shape[-1])
-        for names in CORNERS:
+        stated = [there.attrs.get("node_coordinates", "") for there in _sgrid(dataset)]
+        for names in (*(tuple(text.split()) for text in stated if text), *CORNERS):
             if all(name in dataset.variables for name in names):
                 # Without dimensions of one, such as the time of a mesh file.
-                lon, lat = (dataset[name].squeeze(drop=True) for name in names)
+                ordered = lon_first(names, dataset)
+                lon, lat = (dataset[name].squeeze(drop=True) for name in ordered)
                 x, y = place_nodes(lon, lat)
                 if x.ndim == y.ndim == 1:
                     x, y = np.meshgrid(x, y)

@@ -17,7 +17,7 @@ from jaxtrace.fields.triangles import make_triangles
 from jaxtrace.io.convert import read_recorded
 from jaxtrace.io.formats import open_slices
 from jaxtrace.io.geometry import Cells
-from jaxtrace.io.mesh_part import directions
+from jaxtrace.io.mesh_part import directions, find_topology
 from jaxtrace.plot.inputs import land_of
 from jaxtrace.sphere import great_circle
 from jaxtrace.types import ParticleStatus
@@ -146,6 +146,9 @@ def test_levels_of_a_flat_mesh_are_refused_with_the_remedy(tmp_path):
     write_ugrid(tmp_path / "b.nc", names=degrees)
     flat = open_slices(tmp_path / "b.nc", geometry="flat")
     assert isinstance(flat.read_slice(0)[0], Cells)
+    write_ugrid(tmp_path / "c.nc", names=dict(reversed(degrees.items())))
+    with xarray.open_dataset(tmp_path / "c.nc", decode_times=False) as data:
+        assert find_topology(data).coordinates == (("lon", "lat"),)
 
 
 def test_a_mesh_of_lines_beside_one_of_faces_is_passed_over(tmp_path):

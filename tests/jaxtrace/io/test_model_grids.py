@@ -58,6 +58,8 @@ def test_positions_may_be_data_and_velocities_along_the_grid():
     stored = data.assign(ANGLE=(("nlat", "nlon"), np.degrees(angle), {"units": "deg"}))
     again = GridSlices(stored, dtype="float64").read(0)
     np.testing.assert_allclose(again, values, atol=1e-12)
+    named = GridSlices(data.rename(UVEL="u_eastward", VVEL="v_northward"))
+    assert not any("turned" in note for note in named.notes())
 
 
 def test_scalars_of_a_curvilinear_grid_are_not_turned():
@@ -304,6 +306,20 @@ def write_roms(folder):
     return lon, lat, u, v
 
 
+def write_sgrid(folder):
+    """Write the file of ROMS as SGRID states it, with names that no model has."""
+    found, path = write_roms(folder), folder / "ocean_his.nc"
+    with xarray.open_dataset(path, decode_times=False) as data:
+        stored = data.load().rename(lon_psi="x_node", lat_psi="y_node")
+    topology = {
+        "cf_role": "grid_topology",
+        "node_coordinates": "y_node x_node",
+        "face_dimensions": "a: xi_psi (padding: both) b: eta_psi (padding: both)",
+    }
+    stored.assign(grid=((), 0, topology)).to_netcdf(path, engine="scipy")
+    return found
+
+
 def write_mitgcm(folder):
     """Write a global file of MITgcm as xmitgcm names it: faces before their centers."""
     x, y = np.arange(0, 360, 15.0), np.arange(-60, 61, 10.0)
@@ -457,7 +473,7 @@ def test_heights_of_levels_are_those_of_cf(transform):
     np.testing.assert_allclose(levels.slopes(100.0, s, curve), ahead / 0.002, rtol=1e-6)
 
 
-@pytest.mark.parametrize("write", [write_nemo, write_roms])
+@pytest.mark.parametrize("write", [write_nemo, write_roms, write_sgrid])
 def test_faces_of_models_are_brought_to_their_cells(tmp_path, write):
     lon, lat, u, v = write(tmp_path)
     slices = GridSlices(sorted(tmp_path.glob("*.nc")), dtype="float64")
