@@ -129,17 +129,25 @@ def infer_graphs(
         if d > TRAINED_VARIABLES or known.sum() < 2:
             return None
         network = load_surrogate() if surrogate is None else surrogate
-        z = centered(data.values[known])
         # It was trained on either sign of everything, but is not exactly even: let the
         # longer tail be above, so that a column and its negative get one answer.
-        parts = z / np.maximum(np.abs(z).max(axis=0), np.finfo(z.dtype).tiny)
-        z = np.where((parts**3).sum(axis=0) < 0, -z, z)
+        z = np.where(_is_turned(data.values[known]), -1, 1) * data.values[known]
         padded = _padded(z, data.intervened[known])
         return np.asarray(_compiled_edges(network, padded))[:d, :d]
 
     found = sample_graphs(values, intervened, opinion=ask_network, **options)
     known = len(found.names) <= TRAINED_VARIABLES
     return found if known else replace(found, discrepancy=math.inf)
+
+
+def _is_turned(values: Float[np.ndarray, "n d"]) -> Bool[np.ndarray, " d"]:
+    """Return which columns have their longer tail below, whatever their unit."""
+    away = values - values.mean(axis=0)
+    away = away / np.maximum(np.abs(away).max(axis=0), np.finfo(float).tiny)
+    tail = (away**3).sum(axis=0)
+    # Of two levels that are alike, by the rows in which other columns are far off.
+    beside = (away * (away**2).sum(axis=1, keepdims=True)).sum(axis=0)
+    return np.where(np.abs(tail) > 1e-9 * len(away), tail, beside) < 0
 
 
 def _warn_beyond_training(d: int) -> None:

@@ -60,11 +60,13 @@ def test_units_and_the_order_of_names_change_nothing():
 def test_pooled_with_the_rows_signs_change_nothing_either():
     asked = lambda values: infer_graphs(values, surrogate=small_surrogate())
     units = [-1, 1e-12, -1e20]
-    first, turned = asked(VALUES), asked(VALUES[:, ::-1] * units + [1e6, 0, 0])
-    assert first.discrepancy > 0
-    np.testing.assert_allclose(
-        turned.edge_probs[::-1, ::-1], first.edge_probs, atol=1e-5
-    )
+    levels = np.column_stack([VALUES[:, :2], np.arange(12) % 2])  # no longer tail
+    for values in (VALUES, levels):
+        first, turned = asked(values), asked(values[:, ::-1] * units + [1e6, 0, 0])
+        assert first.discrepancy > 0
+        np.testing.assert_allclose(
+            turned.edge_probs[::-1, ::-1], first.edge_probs, atol=1e-5
+        )
 
 
 def test_bad_data_is_refused_and_much_of_it_answered_with_a_warning():
