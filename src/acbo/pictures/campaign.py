@@ -121,7 +121,7 @@ def _causes(now: Suggestion, asked: Sequence[Ask]) -> list[Part]:
         )
         for each in order
     ]
-    columns = ("variable", "cause", "direct cause", "best at", f"expected {target}")
+    columns = ("variable", "cause", "direct cause", "set to", f"expected {target}")
     drawing = draw_graph(now.seen.names, now.edge_probs, target)
     caption = "Probability of each direct edge, from all rows."
     graph = Figure(drawing, caption=caption, alt="Causal graph")

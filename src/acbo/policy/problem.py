@@ -213,7 +213,10 @@ def _check_range(name: str, ends: Any) -> Range:
 def parse_edges(edges: Iterable[Any]) -> list[Edge]:
     """Return pairs (cause, effect) from pairs or from words such as `dose->yield`."""
     found = []
-    for edge in edges:
+    # Several in one text, as other options have them; names may hold commas.
+    several = lambda edge: isinstance(edge, str) and edge.count("->") > 1
+    split = lambda edge: edge.split(",") if several(edge) else [edge]
+    for edge in (each for given in edges for each in split(given)):
         parts = edge.split("->") if isinstance(edge, str) else list(edge)
         cause, effect = (*(part.strip() for part in parts), "", "")[:2]
         if len(parts) != 2 or not cause or not effect:

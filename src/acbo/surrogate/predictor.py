@@ -118,7 +118,7 @@ def infer_graphs(
 
     The network's edges are pooled with the local posterior of `sample_graphs`, whose
     options (`names`, `required`, `forbidden`, `tiers`, `soft`, `seed`) are taken here
-    too, and count the less the more they contradict it: see
+    too, and count less where it contradicts them more surely than they it: see
     `GraphPosterior.unlike_training`. With more variables than it was trained on, the
     network is not asked (`unlike_training` is true), nor about rows with soft changes,
     which it has not met. Without `surrogate`, the network is the included one.

@@ -108,6 +108,7 @@ def test_rows_changed_softly_tell_about_causes_only(tmp_path):
         ({"ranges": {"X": (0, 1)}, "settable": ["Z"]}, "not among the variables"),
         ({"know": ["a"]}, "is not CAUSE->EFFECT"),
         ({"know": ["X->"]}, "is not CAUSE->EFFECT"),
+        ({"know": "X->Z, Z->X"}, "required edges form a cycle"),
         ({"forbid": [("X", "Z", "Y")]}, "is not CAUSE->EFFECT"),
         ({"levels": {"X": [1, 1]}}, "at least 2 different"),
         ({"cost": {"X": 0}}, "must be above 0"),

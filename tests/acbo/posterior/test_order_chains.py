@@ -273,11 +273,14 @@ def test_an_opinion_against_the_rows_counts_less(seed):
     right = np.where(weights, 0.99, 0.01)
     agreed = sample_graphs(*data, opinion=right)
     contradicted = sample_graphs(*data, opinion=right.T)
-    assert agreed.discrepancy < 0.5
+    # Both as sure as each other: who is wrong is open.
     assert not agreed.unlike_training
-    assert contradicted.unlike_training
-    assert "rests on the local posterior" in contradicted.note
-    for found in (agreed, contradicted):
+    assert not contradicted.unlike_training
+    # An opinion that denies in doubt what the rows are sure of is the worse one.
+    denied = sample_graphs(*data, opinion=np.where(weights.T, 0.8, 0.1))
+    assert denied.unlike_training
+    assert "times as surely as it contradicts them" in denied.note
+    for found in (agreed, contradicted, denied):
         assert (found.edge_probs[[0, 1], [1, 2]] > 0.9).all()
         assert (found.edge_probs + found.edge_probs.T <= 1 + 1e-9).all()
 
