@@ -28,12 +28,16 @@ def nearest(name: str, known: Collection[str]) -> str:
 
     >>> nearest("optimise", ["suggest", "optimize"])
     "did you mean 'optimize'? There are: suggest, optimize"
+    >>> nearest("temp", ["Temperature (K)", "Pressure (bar)"])
+    "did you mean 'Temperature (K)'? There are: Temperature (K), Pressure (bar)"
     >>> nearest("xyzzy", ["suggest", "optimize"])
     'no name is similar. There are: suggest, optimize'
     """
     if not known:
         return "there is nothing to choose from"
     close = difflib.get_close_matches(name, known, n=1, cutoff=SIMILAR)
+    if not close and name:
+        close = [full for full in known if full.lower().startswith(name.lower())]
     answer = f"did you mean {close[0]!r}?" if close else "no name is similar."
     if len(known) > MOST_LISTED:
         return answer
