@@ -4,7 +4,6 @@ import functools
 import inspect
 import json as json_text
 import math
-import re
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -148,7 +147,8 @@ def parse_ranges(words: Sequence[str]) -> tuple[dict[str, Range], dict[str, Any]
     levels: dict[str, Any] = {}
     for word in words:
         name, _, given = (part.strip() for part in word.rpartition("="))
-        parts = re.split("[:,]", given)
+        # Not by both: the comma of 20:40,5 is decimal and no step.
+        parts = given.split(":" if ":" in given else ",")
         if not name or len(parts) < 2 or (":" in given and len(parts) > 3):
             raise ValueError(f"--range {word!r} is not NAME=LOW:HIGH, e.g. X=-5:5")
         if name in ranges or name in levels:
@@ -156,7 +156,10 @@ def parse_ranges(words: Sequence[str]) -> tuple[dict[str, Range], dict[str, Any]
         try:
             numbers = [float(part) for part in parts]
         except ValueError as error:
-            raise ValueError(f"--range {word!r}: {error}; give numbers") from error
+            raise ValueError(
+                f"--range {word!r}: {error}; give numbers with decimal points (text of "
+                "two levels needs no range)"
+            ) from error
         if "," in given:
             levels[name] = numbers
         elif len(numbers) == 2:

@@ -29,6 +29,7 @@ def test_ranges_and_levels_by_name():
         (["X=1"], "is not NAME=LOW:HIGH"),
         (["X=1:2:3:4"], "is not NAME=LOW:HIGH"),
         (["X=1:a"], "give numbers"),
+        (["X=20:40,5"], "give numbers with decimal points"),
         (["X=0:1:0"], "step above 0"),
         (["X=0:1", "X=0,2"], "duplicate --range"),
     ],
