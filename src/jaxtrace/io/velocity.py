@@ -54,7 +54,7 @@ def pick_velocity(
             if _fits(parts, choice, lone):
                 return choice[: len(parts)], on_cells, np.concatenate(parts, axis=-1)
     there = ", ".join(snapshot.available) or "none"
-    asked = "velocity" if name is None else f"{name!r}"
+    asked = "velocity" if name is None else repr(", ".join(wanted_names(name)))
     read = {*snapshot.arrays, *snapshot.cell_arrays}
     known = [n for n in wanted_names(name) if n in {*snapshot.available} - read]
     if known:

@@ -57,6 +57,7 @@ def random_seeds(
 
 
 HIGH = "above the highest level"
+COARSE = 1e-5  # of the extent of the data: positions rounded to this are said
 EDGE = 1e-5  # of the extent of the data: seeds on its edge may be rounded beyond it
 
 
@@ -82,9 +83,11 @@ def warn_of_seeds(
         z = (np.asarray(seeds) if on_host else seeds)[:, 2]
         found[HIGH] = np.asarray(z > float(field.sphere.top))
     box, rule = np.stack(field.bounds()), getattr(field, "outside", "periodic")
+    if field.sphere is None:
+        _warn_of_rounding(box, seeds.dtype)
     known = field.sphere is not None or rule == "periodic"
     if not known and _beyond(np.asarray(seeds) if on_host else seeds, box).any():
-        found["outside the data"] = np.asarray(_beyond(wrap(seeds), box))
+        found["outside the data"] = np.asarray(_beyond(wrap(seeds), box)).any(1)
     low, high = (", ".join(f"{float(x):g}" for x in end) for end in box)
     for place, rows in found.items():
         if rows.any():
@@ -99,11 +102,23 @@ def warn_of_seeds(
             )
 
 
+def _warn_of_rounding(box: Float[np.ndarray, "2 3"], dtype: Any) -> None:
+    """Say if positions are so coarse that short steps may round to nothing."""
+    size, unit = box[1] - box[0], np.abs(box).max(0) * np.finfo(dtype).eps
+    for axis in np.flatnonzero((size > 0) & (unit > COARSE * size))[:1]:
+        warnings.warn(
+            f"{AXES[axis]} from {box[0][axis]:g} to {box[1][axis]:g} is rounded to "
+            f"{unit[axis]:.2g} in {dtype}, and particles stop where steps are shorter: "
+            'subtract an origin, or use dtype="float64" (jt.configure, or [tracking])',
+            stacklevel=4,
+        )
+
+
 def _beyond(seeds: Any, box: Float[np.ndarray, "2 3"]) -> Any:
-    """Return who is outside a box, by more than rounding; a flat axis holds all."""
+    """Return what is outside a box, by more than rounding; a flat axis holds all."""
     slack = np.where(box[1] > box[0], EDGE * (box[1] - box[0]), np.inf)
     low, high = (box + np.stack([-slack, slack])).astype(seeds.dtype)[:, None]
-    return ((seeds < low) | (seeds > high)).any(1)
+    return (seeds < low) | (seeds > high)
 
 
 # No budget: any field may be seeded with any number of particles.

@@ -3,6 +3,7 @@
 import itertools
 from contextlib import nullcontext
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -286,3 +287,14 @@ def test_seeds_outside_of_flat_data_are_named(rule):
     with nullcontext() if rule == "periodic" else saying:
         warn_of_seeds(field, seeds)
     warn_of_seeds(field, seeds, periodic_boundary([[0, 0], [1, 1]]).wrap)
+
+
+def test_data_far_from_the_origin_are_said_to_need_more_digits():
+    axis = np.linspace(0, 1e4, 3)
+    values, north = np.ones((3, 3, 1, 3)), axis + 5.4e6
+    field = make_grid_field(values, (axis + 5e5, north, np.zeros(1)))
+    seeds = np.array([[5.01e5, 5.401e6, 0.0]])
+    with pytest.warns(match=r"y from 5\.4e\+06 to .* rounded to 0\.64 in float32"):
+        warn_of_seeds(field, jnp.asarray(seeds, np.float32))
+    with jax.enable_x64(True):
+        warn_of_seeds(field, jnp.asarray(seeds, np.float64))
