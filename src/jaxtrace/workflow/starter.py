@@ -328,9 +328,8 @@ def starter(
             velocity=as_toml(named[0] if len(named) == 1 else named),
             slices=len(found.slices),
             allow_nan=as_toml(found.allow_nan),
-            time_scale="# time_scale = 0.01"
-            if found.time_scale is None
-            else f"time_scale = {as_toml(found.time_scale)}",
+            scaled="# " if found.time_scale is None else "",
+            time_scale=as_toml(found.time_scale or 0.01),
             geometry=as_toml("sphere" if found.round else "flat"),
         )
     return head + templates.REST.format(

@@ -18,7 +18,7 @@ skip_initial_timesteps = 0
 use_stable_mesh_only = true    # skip slices with a different mesh size
 # time_range = [0.0, 1.0]      # load only slices in this range
 # time_source = "name"         # of the files: field, collection, array, name, index
-{time_scale}            # times them: the time of a step where names count steps
+{scaled}time_scale = {time_scale}            # times them, where names count steps
 allow_nan = {allow_nan}              # true: particles are lost where it is NaN
 interpolation = "linear"       # in time: linear, nearest, cubic
 # extrapolation = "constant"   # beyond their times: constant, linear, periodic, zero,
