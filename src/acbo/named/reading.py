@@ -148,7 +148,8 @@ def read_cells(
     numbers, _ = _read_columns(frame, wanted, notes)
     frame = frame[list(numbers)].reset_index(drop=True)
     frame[TARGETS_COLUMN] = [write_targets(found) for found in sets]
-    return frame, tuple(notes)
+    kept = _sets_what_is_left(sets, tuple(numbers), notes)
+    return frame[kept].reset_index(drop=True), tuple(notes)
 
 
 def _open(

@@ -158,6 +158,9 @@ def test_rows_that_set_what_is_ignored_are_left_out():
     table = read_table(messy(), "yield", ["dose"])
     assert len(table.values) == ROWS - 3
     assert any("3 rows were left out: they set 'dose'" in n for n in table.notes)
+    kept, notes = read_cells(messy(), "yield", ["dose"])  # as a campaign does
+    assert notes[-1] == "3 rows were left out: they set 'dose'"
+    np.testing.assert_array_equal(read_table(kept, "yield").values, table.values)
     assert read_table(messy(), "yield", ["do", "dose"]).intervened.sum() == 0
 
 
