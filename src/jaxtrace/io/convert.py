@@ -152,6 +152,8 @@ def streaming_path(output: str | os.PathLike[str]) -> Path:
     if path.suffix.lower() not in (SUFFIX, *EXPORTS):
         known = ", ".join((SUFFIX, *EXPORTS))
         raise ValueError(f"{path.name!r}: a run is written as {known}")
+    if path.suffix.lower() == ".parquet":
+        _pyarrow()  # before the run rather than after it
     return path.with_suffix(SUFFIX)
 
 
@@ -345,16 +347,21 @@ def _date_text(date: Any) -> str:
     return date.isoformat()
 
 
-def _to_parquet(store: FrameStore, target: Path, progress: Progress) -> None:
-    """Write the same rows, a row group for some frames at a time."""
+def _pyarrow() -> tuple[Any, Any]:
     try:
-        pyarrow = importlib.import_module("pyarrow")
-        parquet = importlib.import_module("pyarrow.parquet")
+        names = ("pyarrow", "pyarrow.parquet")
+        whole, parquet = (importlib.import_module(name) for name in names)
     except ImportError as error:
         raise ImportError(
             "parquet files need pyarrow, which is not installed: install it, or write "
             ".csv or .nc"
         ) from error
+    return whole, parquet
+
+
+def _to_parquet(store: FrameStore, target: Path, progress: Progress) -> None:
+    """Write the same rows, a row group for some frames at a time."""
+    pyarrow, parquet = _pyarrow()
     with _aside(target) as part:
         writer = None
         for columns in _rows(store, progress):

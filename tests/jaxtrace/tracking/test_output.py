@@ -1,5 +1,7 @@
 """Runs to disk: the same frames, stopped anywhere, resumed bit for bit."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -106,6 +108,13 @@ def test_another_run_is_not_resumed(tmp_path):
 def test_an_unknown_format_is_refused_before_the_run(tmp_path):
     with pytest.raises(ValueError, match=r"'run\.doc': a run is written as \.zarr"):
         track(output=tmp_path / "run.doc")
+
+
+def test_a_format_without_its_library_is_refused_before_the_run(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ImportError, match=r"need pyarrow.*or write \.csv"):
+        track(output=tmp_path / "run.parquet")
+    assert not list(tmp_path.iterdir())
 
 
 def test_resuming_needs_an_output():
