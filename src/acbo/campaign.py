@@ -349,8 +349,9 @@ def _check_row(
     missing = [name for name in table.names if name not in row]
     if missing:
         warnings.warn(
-            f"no value of {', '.join(missing)}: the row is kept, but not used until "
-            f"the file {ROWS} has all values",
+            f"no value of {', '.join(missing)}: the row is kept, but "
+            + ("tells nothing about causes" if settings else "not used")
+            + f" until the file {ROWS} has all values",
             stacklevel=4,
         )
     return found

@@ -82,7 +82,12 @@ def test_what_is_asked_stays_open_until_it_is_told(campaign):
         ({"X": 5.0}, ["X"], "outside its range -4 to 4: kept"),
         ({"Y": 1250.0}, None, "Y = 1250 is far from .* unit or the decimal point"),
         ({}, ["Z"], "Z was not what was asked for .experiment 1 is still open"),
-        ({"Z": None}, None, "no value of Z: the row is kept, but not used"),
+        ({"Z": None, "X": 1.0}, [], "no value of Z: the row is kept, but not used"),
+        (
+            {"Z": None},
+            None,
+            "no value of Z: the row is kept, but tells nothing about causes",
+        ),
     ],
 )
 def test_what_looks_wrong_is_kept_with_a_warning(campaign, values, settings, words):

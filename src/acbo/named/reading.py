@@ -16,6 +16,7 @@ from acbo.named.tables import (
     TARGETS_COLUMN,
     DataTable,
     find_name,
+    lack_measured,
     plain_name,
     read_frame,
     read_targets,
@@ -101,7 +102,8 @@ def read_table(
 
     Left out and told in `notes`: columns of text, dates, identifiers, one value, or
     the same values as another one, and rows in which a value is missing. Text of two
-    levels becomes 0 and 1. Units behind numbers are taken off.
+    levels becomes 0 and 1. Units behind numbers are taken off. Experiments that lack
+    only what was measured beside the target are kept apart, in `partial`.
 
     >>> table = read_table({"dose": [1, 2, 4], "run": ["a", "b", "c"], "y": [3, 5, 9]})
     >>> table.names
@@ -113,13 +115,21 @@ def read_table(
     values = (
         np.stack(list(numbers.values()), axis=1) if numbers else np.zeros((rows, 0))
     )
-    usable = np.isfinite(values).all(axis=1)
-    dropped = int((~usable).sum())
+    missing = ~np.isfinite(values)
+    usable = ~missing.any(axis=1)
+    left = _sets_what_is_left(sets, tuple(numbers), notes)
+    place = list(numbers).index(wanted) if wanted is not None else None
+    partial = left & lack_measured(missing, *target_flags(sets, tuple(numbers)), place)
+    dropped = int((~usable & ~partial).sum())
     if dropped:
         notes.append(
             f"{dropped} of {rows} rows were left out: a value is missing in them"
         )
-    usable &= _sets_what_is_left(sets, tuple(numbers), notes)
+    if partial.any():
+        lacking = _names(np.array([*numbers])[missing[partial].any(axis=0)].tolist())
+        what = "their outcomes count, and they tell nothing about causes"
+        notes.append(f"{int(partial.sum())} of {rows} rows lack {lacking}: {what}")
+    usable &= left
     for row in np.flatnonzero([wanted in found for found in sets]).tolist()[:1]:
         raise ValueError(
             f"row {row + 1}: the target {wanted!r} is among the variables that were "
@@ -131,11 +141,12 @@ def read_table(
             "least 2" + "".join(f"; {note}" for note in notes)
         )
     numbers = _telling(numbers, usable, wanted, notes)
-    values = np.stack(list(numbers.values()), axis=1)[usable]
-    flags, soft = (each[usable] for each in target_flags(sets, tuple(numbers)))
+    values = np.stack(list(numbers.values()), axis=1)
+    flags, soft = target_flags(sets, tuple(numbers))
     labels = {name: both for name, both in labels.items() if name in numbers}
-    given = dropped, tuple(notes), labels, soft
-    return DataTable(tuple(numbers), values, flags, *given)
+    more = (values[partial], flags[partial]) if partial.any() else None
+    given = dropped, tuple(notes), labels, soft[usable], more
+    return DataTable(tuple(numbers), values[usable], flags[usable], *given)
 
 
 def read_cells(

@@ -46,6 +46,9 @@ class DataTable:
     notes: tuple[str, ...] = ()  # what was left out or read as something else
     labels: Mapping[str, tuple[str, str]] = FrozenMap()  # texts behind 0 and 1
     soft: Any = None  # as `intervened`; by default nothing was
+    #: Values, NaN where not measured, and what was set, of more experiments: their
+    #: target and settings are known.
+    partial: tuple[np.ndarray, np.ndarray] | None = None
 
     def __post_init__(self) -> None:
         if self.soft is None:
@@ -335,6 +338,23 @@ def target_flags(
     acted = np.array([[name in found for name in names] for found in sets], bool)
     soft = [[found.get(name, False) for name in names] for found in sets]
     return acted, np.array(soft, bool)
+
+
+def lack_measured(
+    missing: Bool[np.ndarray, "n d"],
+    flags: Bool[np.ndarray, "n d"],
+    soft: Bool[np.ndarray, "n d"],
+    target: int | None,
+) -> Bool[np.ndarray, " n"]:
+    """Return which rows are experiments that lack only what was measured beside the
+    target; without a target, none.
+    """
+    if target is None:
+        return np.zeros(len(flags), bool)
+    needed = flags.copy()
+    needed[:, target] = True
+    known = flags.any(axis=1) & ~soft.any(axis=1) & ~(missing & needed).any(axis=1)
+    return known & missing.any(axis=1)
 
 
 @dataclass(frozen=True, eq=False)

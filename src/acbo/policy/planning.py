@@ -8,6 +8,7 @@ process over interventions, of which experiments on one variable tell about pair
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -108,6 +109,36 @@ def outcome_variance(models: Models, columns: Sequence[int], of: int) -> float:
     direct = models.effect[:, :, of] - (models.effect[:, :, a] @ past)[:, :, 0]
     direct[:, a] = 0.0
     return float((models.noise * direct**2).sum(axis=1).mean())
+
+
+def _models_of(
+    seen: Experiments, posterior: GraphPosterior, draw: np.random.Generator
+) -> Models:
+    graphs = np.asarray(posterior.graphs, bool)
+    picked = np.linspace(0, len(graphs) - 1, min(MODELS, len(graphs))).astype(int)
+    return draw_models(seen, graphs[picked], draw)
+
+
+def add_partial(
+    seen: Experiments,
+    posterior: GraphPosterior,
+    values: Float[np.ndarray, "n d"],
+    flags: Bool[np.ndarray, "n d"],
+) -> Experiments:
+    """Return a copy with experiments in which not everything was measured (NaN).
+
+    A value that is missing is what the models expect of what was set: it then adds
+    nothing to what the outcome tells (Berkson's errors do not bias a line).
+    """
+    models, found = _models_of(seen, posterior, np.random.default_rng(0)), values.copy()
+    for row, column in np.argwhere(np.isnan(values)).tolist():
+        a = np.flatnonzero(flags[row]).tolist()
+        z = models.scaled(values[row, a], a)[None]
+        expected = float(respond(models, a, z, column).mean())
+        found[row, column] = models.center[column] + models.scale[column] * expected
+    both = (seen.values, found), (seen.intervened, flags)
+    rows, acted = (np.concatenate(each) for each in both)
+    return replace(seen, values=rows, intervened=acted, checked=True)
 
 
 class Arms(NamedTuple):
@@ -293,9 +324,7 @@ def plan(
     other: each counts what the ones before it may bring. Then each variable alone.
     """
     draw = np.random.default_rng(0)
-    graphs = np.asarray(posterior.graphs, bool)
-    picked = np.linspace(0, len(graphs) - 1, min(MODELS, len(graphs))).astype(int)
-    models = draw_models(seen, graphs[picked], draw)
+    models = _models_of(seen, posterior, draw)
     given = _list_candidates(seen, models, problem, levels)
     made, outcome, expected, noise = _experiments_made(seen, models)
     flags = np.concatenate([made.flags, given.arms.flags])

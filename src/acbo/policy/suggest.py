@@ -10,7 +10,7 @@ from acbo.named.names import Edge, FrozenMap
 from acbo.named.reading import read_table
 from acbo.named.tables import DataTable, Experiments, observed_ranges
 from acbo.policy.advisor import load_policy
-from acbo.policy.planning import PAIRED, plan
+from acbo.policy.planning import PAIRED, add_partial, plan
 from acbo.policy.problem import (
     Candidate,
     Experiment,
@@ -253,6 +253,8 @@ def suggest_for(problem: Problem, table: DataTable) -> Suggestion:
         and np.isin(table.values[:, table.index(name)], (0.0, 1.0)).all()
     }
     graphs = graphs_of(table, problem.know, problem.forbid, problem.tiers)
+    if table.partial is not None:
+        seen = add_partial(seen, graphs, *table.partial)
     why_planned = list(problem.planned)
     if len(table.names) > READING_BUCKETS[-1]:
         why_planned.append(f"more than {READING_BUCKETS[-1]} variables")
@@ -269,7 +271,7 @@ def suggest_for(problem: Problem, table: DataTable) -> Suggestion:
     experiments = [_explain(each, causes, *told) for each in batch]
     deviation = float(seen.values[:, seen.column].std())
     free = [name for name in names if name not in problem.ranges]
-    softly = len(table.values) - len(seen.values)
+    softly = int(table.soft.any(axis=1).sum())
     changed = f"{softly} of {len(table.values)} rows changed a variable softly"
     note = (f"{changed}: they tell about causes only",) if softly else ()
     return Suggestion(

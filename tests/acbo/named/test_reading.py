@@ -65,6 +65,25 @@ def test_soft_interventions_are_marked_and_kept():
         read_table(messy(do=["soft:dosis"] + [""] * 11), "yield")
 
 
+def test_experiments_that_lack_what_was_measured_are_kept_apart():
+    """Rows: complete; lacks m; lacks the target; lacks what was set; only observed."""
+    gap = np.nan
+    rows = {
+        "x": [1.0, 2.0, 3.0, gap, 5.0, 6.0, 4.0],
+        "m": [0.5, gap, 0.1, 0.2, gap, 0.9, 0.3],
+        "y": [1.5, 2.5, gap, 3.5, 4.5, 0.1, 0.2],
+        "do": ["x", "x", "x", "x", "", "", "soft:x"],
+    }
+    table = read_table(rows, "y")
+    assert table.values[:, 0].tolist() == [1.0, 6.0, 4.0]
+    values, flags = table.partial
+    np.testing.assert_array_equal(values, [[2.0, gap, 2.5]])
+    assert flags.tolist() == [[True, False, False]]
+    assert table.dropped == 3
+    assert any("1 of 7 rows lack 'm': their outcomes" in n for n in table.notes)
+    assert read_table(rows).partial is None
+
+
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
 @pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "utf-16"])
 def test_files_of_spreadsheets(tmp_path, separator, encoding):

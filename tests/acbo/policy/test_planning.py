@@ -1,5 +1,6 @@
 """Experiments under options, against closed forms of linear models."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -148,6 +149,14 @@ def test_models_respond_as_the_algebra_says():
         ({"y": 3.0}, "a", 0.0),
     ):
         assert expect(given, of) == pytest.approx(truth, abs=0.25), (given, of)
+    # What was not measured is what comes of the settings: e after y, b not before a.
+    lacking, flags = np.full((2, 5), np.nan), np.zeros((2, 5), bool)
+    lacking[0, [0, 3]], lacking[1, [1, 3]] = (2.0, 7.0), (2.0, -7.0)
+    flags[0, 0] = flags[1, 1] = True
+    posterior: Any = SimpleNamespace(graphs=graphs)
+    filled = planning.add_partial(seen, posterior, lacking, flags).values[-2:]
+    truth = [[2.0, 1.0, 0.0, 7.0, 4.0], [0.0, 2.0, 0.0, -7.0, -4.0]]
+    np.testing.assert_allclose(filled, truth, atol=0.25)
     # With a set, y varies by -2 noise of b, 0.2 c and its own noise.
     variance = planning.outcome_variance(models, [0], 3) * scale[3] ** 2
     assert variance == pytest.approx(4 + 0.04 + 1, rel=0.1)
