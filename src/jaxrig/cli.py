@@ -32,9 +32,7 @@ from jaxrig.console import (
 )
 from jaxrig.machine import (
     __version__,
-    describe_machine,
     package_summary,
-    package_versions,
     system_entries,
 )
 
@@ -177,7 +175,7 @@ def run_demo(
     ] = Progress.auto,
 ) -> None:
     """Run every installed system on built-in data and write one report."""
-    from jaxrig.report import Report
+    from jaxrig.report import Report, Section, machine_table
 
     report = Report(
         "jaxrig",
@@ -195,7 +193,7 @@ def run_demo(
     for name, (title, demo) in there.items():
         if not only or name in only:
             report.add(_run_demo(title, demo, progress, bool(only)))
-    report.add(_machine_section())
+    report.add(Section("Machine", machine_table()))
     say(make_console(), f"open {report.write(path)}")
 
 
@@ -266,20 +264,6 @@ def _run_demo(title: str, demo: "Demo", progress: str, asked: bool) -> "Section"
         meter.stop()
     say(console, f"{title}: {time.perf_counter() - start:.1f} s")
     return section
-
-
-def _machine_section() -> "Section":
-    from jaxrig.report import Section, Table, Text
-
-    facts = describe_machine()
-    facts["memory"] = f"{facts.pop('memory_bytes') / 2**30:.1f} GiB"
-    facts |= package_versions()
-    rows = [
-        (name, ", ".join(value) if isinstance(value, list) else str(value))
-        for name, value in facts.items()
-    ]
-    text = Text("The machine and software versions of this run.")
-    return Section("Machine", text, Table(("what", "value"), rows))
 
 
 def _load_commands(name: str) -> TyperGroup:

@@ -11,9 +11,17 @@ from acbo.pictures.graph import draw_graph
 from acbo.policy.suggest import Suggestion
 from acbo.posterior.distribution import ParentSetPosterior
 from acbo.posterior.order_chains import GraphPosterior
-from jaxrig.report import Figure, Part, Section, Table, Text, bar_chart, line_chart
+from jaxrig.report import (
+    Figure,
+    Part,
+    Section,
+    Table,
+    Text,
+    bar_chart,
+    line_chart,
+    wilson,
+)
 
-Z = 1.96  # deviations of a 95 % interval
 FEWEST = 10  # predictions in a bin that is drawn
 
 
@@ -45,18 +53,6 @@ def draw_calibration(
         y_label="share that is true",
         bands=bands,
     )
-
-
-def wilson(
-    share: Float[np.ndarray, " bins"], count: Float[np.ndarray, " bins"]
-) -> tuple[Float[np.ndarray, " bins"], Float[np.ndarray, " bins"]]:
-    """Return Wilson's 95 % interval of a share of `count` cases."""
-    # Wilson (1927): unlike the normal interval it stays within 0 and 1 and is not empty
-    # at a share of 0 or 1.
-    scale = 1 + Z**2 / count
-    middle = (share + Z**2 / (2 * count)) / scale
-    half = Z * np.sqrt(share * (1 - share) / count + (Z / (2 * count)) ** 2) / scale
-    return np.minimum(middle - half, share), np.maximum(middle + half, share)
 
 
 SETS = 8

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from jaxarc.cli import episodes
+from jaxarc.cli.evaluation_page import evaluation_page, learning_curve
 from jaxarc.cli.tasks import PathOption, table_of
 from jaxarc.config import JaxArcConfig
 from jaxrig.atomic import write_file
-from jaxrig.console import HostsOption, OutOption, check_writable, make_console
-from jaxrig.report import line_chart
+from jaxrig.console import HostsOption, OutOption, check_writable, make_console, say
 
 if TYPE_CHECKING:
     from jaxarc.learning.training import AgentConfig
@@ -142,11 +142,7 @@ def run_training(
     records = training.read_metrics(out)
     known = [r for r in records if r["mean_return"] is not None]
     if known:  # some episode ended
-        steps = [float(record["step"]) for record in known]
-        returns = [float(record["mean_return"]) for record in known]
-        curves = {"mean return": (steps, returns)}
-        chart = line_chart(curves, x_label="update", y_label="mean return")
-        (out / "curve.svg").write_text(chart)
+        (out / "curve.svg").write_text(learning_curve(known))
     last, total = records[-1], updates * config.ppo.steps_per_update
     console.print(
         f"{updates} updates, {total:,} steps; mean return "
@@ -163,6 +159,9 @@ def evaluate(
     seeds: Annotated[int, typer.Option(min=1, help="Number of seeds.")] = 3,
     attempts: Annotated[int, typer.Option(min=1, help="Attempts per pair.")] = 2,
     out: OutOption = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write a page with an episode to play.")
+    ] = None,
 ) -> None:
     """Play every pair, demonstrations and tests, and report how many are solved.
 
@@ -170,16 +169,17 @@ def evaluate(
     is right, a task if all of its pairs are.
     """
     check_writable(out)
+    check_writable(html)
     import jax
 
     from jaxarc.learning import evaluation
     from jaxarc.learning.policy import RandomPolicy
-    from jaxarc.learning.training import load_agent
+    from jaxarc.learning.training import load_agent, read_metrics
 
     agent, policy, updates = load_agent(run)
     players = {"agent": policy, "random": RandomPolicy(agent.config.operations)}
     console = make_console()
-    figures, rows = {}, []
+    figures, rows, played = {}, [], {}
     for mode, kind in enumerate(("demonstrations", "tests")):
         env = agent.environment(mode)
         for name, player in players.items():
@@ -187,6 +187,7 @@ def evaluate(
             results = {seed: play(jax.random.key(seed)) for seed in range(seeds)}
             summary = evaluation.summarize(results)
             figures[f"{name}/{kind}"] = summary
+            played[name, kind] = results
             row = {"player": name, "pairs": kind, "number": int(summary["pairs"][0])}
             for column, rate in RATES.items():
                 row[column] = "{:.1%} ± {:.1%}".format(*summary[rate])
@@ -195,7 +196,20 @@ def evaluate(
     if out is not None:
         record = {"run": str(run), "updates": updates, "figures": figures}
         write_file(out, json.dumps(record, indent=1) + "\n")
-        console.print(f"wrote {out}", highlight=False)
+        say(console, f"wrote {out}")
+    if html is not None:
+        command = f"jaxrig arc eval {run} --seeds {seeds} --attempts {attempts}"
+        page = evaluation_page(
+            played,
+            agent.environment(1),
+            f"The agent of {run} learned from the demonstrations of "
+            f"{agent.config.environment} in {updates:,} updates"
+            + ", and is shown the answers"
+            * agent.config.answer,
+            f"{command} --html {html}",
+            read_metrics(run),
+        )
+        say(console, f"open {page.write(html)}")
 
 
 def _number(value: float | None) -> str:

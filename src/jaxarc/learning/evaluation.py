@@ -15,12 +15,17 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, PRNGKeyArray, Shaped
 
+from jaxarc.actions import BboxAction, MaskAction, PointAction
 from jaxarc.ops.operations import ARCLEOperationType as Op
+from jaxarc.recording import Recording, action_numbers
+from jaxarc.tasks.identity import extract_task_id_from_index
+from jaxarc.types import JaxArcTask
 from jaxarc.wrappers.episodes import AnyEnvironment
 from jaxrig.compile_guard import compile_once
 from jaxrig.learn import Choice
 
 ATTEMPTS = 2
+FORMS = {PointAction: "point", BboxAction: "bbox", MaskAction: "mask"}
 
 
 class Player(Protocol):
@@ -41,6 +46,7 @@ class EvaluationResult:
     similarity: np.ndarray
     steps: np.ndarray
     rewards: np.ndarray  # attempts, pairs, step limit
+    actions: Any  # with leading axes of that shape
 
     @property
     def pair_rate(self) -> float:
@@ -95,8 +101,34 @@ def evaluate(
         keys = jax.random.split(jax.random.fold_in(key, attempt), len(rows))
         best = greedy and attempt == 0
         results.append(jax.device_get(_play_all(policy, env, keys, rows, pairs, best)))
-    stacked = (np.stack(x) for x in zip(*results, strict=True))
+    stacked = jax.tree.map(lambda *attempts: np.stack(attempts), *results)
     return EvaluationResult(np.asarray(rows), np.asarray(pairs), *stacked)
+
+
+def record_episode(
+    result: EvaluationResult, env: AnyEnvironment, attempt: int, place: int
+) -> tuple[Recording, JaxArcTask]:
+    """Return one of the episodes, and its task: `run_again` plays it.
+
+    `place` counts the pairs of the result. Augmented tasks are not those played.
+    """
+    params = env.params
+    if params.augment:
+        raise ValueError("the tasks were augmented: evaluate without `augment`")
+    row, steps = int(result.rows[place]), int(result.steps[attempt, place])
+    task = jax.tree.map(lambda x: x[row], params.buffer)
+    take = lambda step: jax.tree.map(lambda x: x[attempt, place, step], result.actions)
+    taken = tuple(action_numbers(take(step)) for step in range(steps))
+    recording = Recording(
+        task=extract_task_id_from_index(task.task_index) or f"number {row}",
+        config=params.config,
+        mode=int(params.episode_mode),
+        pair=int(result.pairs[place]),
+        form=FORMS[type(result.actions)],
+        actions=taken,
+        rewards=tuple(result.rewards[attempt, place, :steps].tolist()),
+    )
+    return recording, task
 
 
 def every_pair(
@@ -133,7 +165,7 @@ def _play_all(
     pairs: Int[Array, " pairs"],
     best: bool,
 ) -> tuple[Array, ...]:
-    """Play an episode on each pair; return solved, similarity, steps and rewards."""
+    """Play an episode on each pair; return what `EvaluationResult` holds."""
     limit = env.params.config.environment.max_episode_steps
 
     def play(key: PRNGKeyArray, row: Array, pair: Array) -> tuple[Array, ...]:
@@ -142,7 +174,7 @@ def _play_all(
 
         # A scan to the step limit that freezes finished episodes: under vmap a while
         # loop would run as long as the longest episode anyway.
-        def turn(carry: tuple[Any, ...], now: Array) -> tuple[tuple[Any, ...], Array]:
+        def turn(carry: tuple[Any, ...], now: Array) -> tuple[Any, Any]:
             state, observation, done, solved, alike, steps = carry
             if best:
                 action = policy.best(observation)
@@ -164,11 +196,12 @@ def _play_all(
                 keep(step.extras["similarity"], alike),
                 steps + (~done).astype(jnp.int32),
             )
-            return following, step.reward
+            return following, (step.reward, action)
 
         no, alike = jnp.zeros((), bool), begun.extras["similarity"]
         start = (state, begun.observation, no, no, alike, jnp.zeros((), jnp.int32))
-        ended, rewards = jax.lax.scan(turn, start, jnp.arange(limit, dtype=jnp.int32))
-        return *ended[3:], rewards
+        turns = jnp.arange(limit, dtype=jnp.int32)
+        ended, (rewards, actions) = jax.lax.scan(turn, start, turns)
+        return *ended[3:], rewards, actions
 
     return jax.vmap(play)(keys, rows, pairs)

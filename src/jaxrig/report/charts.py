@@ -268,3 +268,16 @@ def _bar(
         f'height="{BAR_THICKNESS}" fill="{PALETTE[0]}">'
         f"<title>{escape(name)}</title></rect>" + label(far + 6, middle, amount)
     )
+
+
+Z = 1.96  # deviations of a 95 % interval
+
+
+def wilson(share: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return Wilson's 95 % interval of a share of `count` cases."""
+    # Wilson (1927): unlike the normal interval it stays within 0 and 1 and is not empty
+    # at a share of 0 or 1.
+    scale = 1 + Z**2 / count
+    middle = (share + Z**2 / (2 * count)) / scale
+    half = Z * np.sqrt(share * (1 - share) / count + (Z / (2 * count)) ** 2) / scale
+    return np.minimum(middle - half, share), np.maximum(middle + half, share)

@@ -15,6 +15,7 @@ from typing import TypeAlias
 import numpy as np
 
 from jaxrig.atomic import write_file
+from jaxrig.machine import describe_machine, package_versions
 from jaxrig.report.images import Image, image_size, picture
 from jaxrig.report.players import ColorBar, Player, Points
 from jaxrig.report.text import (
@@ -183,6 +184,18 @@ def check_parts(parts: Sequence[Part]) -> tuple[Part, ...]:
                 "Heading, Code, Table, Figure, Player, Points, ColorBar, Fold or Beside"
             )
     return tuple(parts)
+
+
+def machine_table() -> Table:
+    """Tabulate the machine and the versions of this run."""
+    facts = describe_machine()
+    facts["memory"] = f"{facts.pop('memory_bytes') / 2**30:.1f} GiB"
+    facts |= package_versions()
+    rows = [
+        (name, ", ".join(value) if isinstance(value, list) else str(value))
+        for name, value in facts.items()
+    ]
+    return Table(("what", "value"), rows, caption="Machine and versions")
 
 
 def _details(title: str, inside: str) -> str:

@@ -8,6 +8,7 @@ from scipy import stats
 
 from acbo.pictures import charts
 from acbo.posterior.distribution import create_parent_set_posterior
+from jaxrig.report import wilson
 
 SUMS = np.array([[100.0, 5.0, 40.0], [10.0, 2.0, 36.0], [12.0, 5.0, 30.0]])
 
@@ -22,7 +23,7 @@ def test_every_predictor_has_a_curve_beside_the_ideal():
 
 def test_intervals_are_those_of_scipy():
     share, count = np.array([0.0, 0.12, 0.75]), np.array([10.0, 100.0, 40.0])
-    low, high = charts.wilson(share, count)
+    low, high = wilson(share, count)
     for i in range(3):
         test = stats.binomtest(round(share[i] * count[i]), int(count[i]))
         exact = test.proportion_ci(method="wilson")

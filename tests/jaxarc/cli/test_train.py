@@ -13,6 +13,8 @@ from jaxarc.cli import app
 from jaxarc.learning.training import load_config, read_metrics
 
 KINDS = ("demonstrations", "tests")
+# So few environments leave most of the eight virtual devices idle, which is said.
+pytestmark = pytest.mark.filterwarnings("ignore:4 and 2 items do not divide")
 SMALL = ("--envs", "4", "--steps", "4", "--features", "8", "--depth", "0")
 
 
@@ -54,7 +56,9 @@ def test_training_fills_the_folder(trained):
 def test_figures_of_agent_and_chance(trained, tmp_path):
     out, _ = trained
     figures = tmp_path / "deep" / "figures.json"
-    done = run("eval", out, "--seeds", 2, "--attempts", 1, "--out", figures)
+    page = tmp_path / "page.html"
+    words = ("--out", figures, "--html", page)
+    done = run("eval", out, "--seeds", 2, "--attempts", 1, *words)
     assert done.exit_code == 0, done.output
     assert "after 14 updates" in done.output
     record = json.loads(figures.read_text())
@@ -66,6 +70,10 @@ def test_figures_of_agent_and_chance(trained, tmp_path):
         assert 0.0 <= found["pair_rate"][0] <= 1.0
     for word in ("player", "agent", "random", "demonstrations", "tests"):
         assert word in done.output
+    told, share = page.read_text(), record["figures"]["agent/tests"]["pair_rate"][0]
+    assert f"<h1>{share:.0%} of 3 tests solved</h1>" in told
+    assert "shown the answers" in told
+    assert f"jaxrig arc eval {out} --seeds 2 --attempts 1 --html {page}" in told
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from jaxarc.learning import evaluation
 from jaxarc.learning.evaluation import evaluate, every_pair
 from jaxarc.learning.policy import PointPolicy, RandomPolicy
 from jaxarc.learning.training import PAINTING
+from jaxarc.recording import run_again
 from jaxarc.registration import make
 from jaxarc.tasks.samples import create_demo_task, stack_task_list
 from jaxarc.types import JaxArcTask
@@ -40,7 +41,8 @@ def as_result(rows, solved, **more):
     solved = np.asarray(solved, bool)
     rows = np.asarray(rows)
     blank = np.zeros(solved.shape)
-    arrays = {"similarity": blank, "steps": blank, "rewards": blank} | more
+    names = ("similarity", "steps", "rewards", "actions")
+    arrays = dict.fromkeys(names, blank) | more
     return evaluation.EvaluationResult(rows, np.zeros_like(rows), solved, **arrays)
 
 
@@ -53,6 +55,15 @@ def test_an_oracle_solves_every_pair(folder, mode, pairs, greedy):
     assert result.solved.all()
     np.testing.assert_array_equal(result.similarity, 1.0)
     assert result.pair_rate == result.first_rate == result.task_rate == 1.0
+    if mode and not greedy:  # what was kept of an episode plays it again
+        env = make_env(folder, mode)
+        recording, task = evaluation.record_episode(result, env, 0, 1)
+        frames, wanted = run_again(recording, task), task.get_test_pair(0).output_grid
+        height, width = wanted.shape
+        assert len(frames) == STEPS + 1
+        np.testing.assert_array_equal(
+            frames[-1].grid, np.asarray(wanted.data)[:height, :width]
+        )
     # A right demonstration ends the episode; a test lasts until the forced Submit.
     assert (result.steps < STEPS).all() if mode == 0 else (result.steps == STEPS).all()
 

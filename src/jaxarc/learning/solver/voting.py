@@ -205,8 +205,9 @@ def play_candidates(
     # Each attempt as the first of its own player: one program plays them all.
     players = [PlannedPlayer(jax.device_put(plans[[nth]])) for nth in (0, -1)]
     results = [evaluate(player, watched, key, 1, greedy=True) for player in players]
-    names = ("solved", "similarity", "steps", "rewards")
-    both = {n: np.concatenate([getattr(r, n) for r in results]) for n in names}
+    names = ("solved", "similarity", "steps", "rewards", "actions")
+    each = [{name: getattr(result, name) for name in names} for result in results]
+    both = jax.tree.map(lambda *attempts: np.concatenate(attempts), *each)
     return dataclasses.replace(results[0], **both)
 
 
