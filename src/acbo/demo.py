@@ -39,12 +39,13 @@ def causal_section(meter: Meter) -> Section:
     """Return the section of causal optimization: a live problem, regret, and rates."""
     policy = load_policy()
     proposer = policy.proposer()
-    meter.start("causal optimization", 3)
+    meter.compiling("causal optimization")
     # Most of the time goes into compiling, which two threads do at once.
     with ThreadPoolExecutor(2) as pool:
         live = pool.submit(optimize_live, policy, proposer)
         compared = pool.submit(held_out, proposer)
         problem = live.result()
+        meter.start("causal optimization", 3)
         meter.show(1)
         report = compared.result()
     meter.show(2)

@@ -102,6 +102,7 @@ def training_parts(meter: Meter) -> list[Part]:
     """Train an agent and report it before, while and after it learns."""
     agent = make_agent(LEARNER)
     key = jax.random.key(1)
+    meter.compiling("the agent before training")
     before = evaluate(agent.state.policy, agent.env, key, attempts=1)
     begin = time.perf_counter()
     state, history = train_agent(agent, UPDATES, meter=meter)

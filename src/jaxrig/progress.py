@@ -28,6 +28,9 @@ class Meter:
 
     silent = True
 
+    def compiling(self, label: str) -> None:
+        """Say that a piece of work compiles before it starts."""
+
     def start(self, label: str, total: int) -> None:
         """Begin a piece of work of `total` steps."""
 
@@ -53,6 +56,10 @@ class TextMeter(Meter):
         self._every = every_seconds
         self._clock = clock
 
+    def compiling(self, label: str) -> None:
+        """Write a line at once: compiling may take a minute."""
+        self._write(f"{label}: compiling ...")
+
     def start(self, label: str, total: int) -> None:
         """Begin a piece of work."""
         self._label, self._total, self._shown = label, total, -1
@@ -68,12 +75,15 @@ class TextMeter(Meter):
         if due and done != self._shown:
             self._shown, self._last = done, now
             share = 100 * done / self._total if self._total else 100
-            stream = self._stream or sys.stderr
-            stream.write(
+            self._write(
                 f"{self._label}: {done}/{self._total} ({share:.0f} %), "
-                f"{now - self._begin:.1f} s{self._left(done, now)}\n"
+                f"{now - self._begin:.1f} s{self._left(done, now)}"
             )
-            stream.flush()
+
+    def _write(self, line: str) -> None:
+        stream = self._stream or sys.stderr
+        stream.write(f"{line}\n")
+        stream.flush()
 
     def _left(self, done: int, now: float) -> str:
         """Time left at the pace since the first report, which followed compiling."""
@@ -89,8 +99,15 @@ class RichMeter(Meter):
     silent = False
     _bar: progress.Progress | None = None
 
+    def compiling(self, label: str) -> None:
+        """Draw a bar that pulses, until the work starts."""
+        self._draw(f"{label}: compiling", None)
+
     def start(self, label: str, total: int) -> None:
         """Draw the bar."""
+        self._draw(label, total)
+
+    def _draw(self, label: str, total: int | None) -> None:
         self.stop()
         self._bar = progress.Progress(
             progress.TextColumn("{task.description}"),
@@ -126,6 +143,19 @@ def make_meter(kind: str = "auto") -> Meter:
     return makers[kind]()
 
 
+def starting(meter: Meter, label: str) -> Callable[[int, int], None]:
+    """Return the progress of work whose size is known at its first report."""
+    started: list[int] = []
+
+    def progress(done: int, total: int) -> None:
+        if not started:
+            meter.start(label, total)
+            started.append(total)
+        meter.show(done)
+
+    return progress
+
+
 def scan_with_progress(
     body: Callable[[Carry, Any], tuple[Carry, Any]],
     init: Carry,
@@ -150,6 +180,7 @@ def scan_with_progress(
     length = int(lengths.pop())
     if meter.silent or length == 0:
         return jax.lax.scan(body, init, xs, length)
+    meter.compiling(label)  # this line runs while the program is traced
     tell = _teller(meter, label, length)
     block = max(1, length // UPDATES_PER_SCAN)
     blocks, rest = divmod(length, block)

@@ -239,9 +239,8 @@ def convert_files(
     ],
 ) -> None:
     """Convert trajectories or velocities to the format given by the output's suffix."""
-    from jaxrig.progress import make_meter
+    from jaxrig.progress import make_meter, starting
     from jaxtrace.io.convert import convert
-    from jaxtrace.workflow.run import starting
 
     console, meter = make_console(), make_meter()
     check_writable(target)
@@ -271,9 +270,10 @@ def run_ftle(
     out: Annotated[Path | None, typer.Option("--out", help="Output folder.")] = None,
 ) -> None:
     """Write the finite-time Lyapunov exponent over a plane, as arrays and a picture."""
+    from jaxrig.progress import make_meter
     from jaxtrace.workflow.results import compute_ftle, save_ftle
 
-    console = make_console()
+    console, meter = make_console(), make_meter()
     with warnings_as_lines(console):
         case = _ftle_case(source, out)
         given = {"t0": start, "T": duration, "resolution": resolution}
@@ -282,7 +282,11 @@ def run_ftle(
         check_writable(case.folder / "ftle.npz")
         nodes = case.ftle.resolution
         say(console, f"computing with {nodes} nodes along the longer axis ...")
-        for path in save_ftle(compute_ftle(case), case.folder):
+        try:
+            found = compute_ftle(case, meter)
+        finally:
+            meter.stop()
+        for path in save_ftle(found, case.folder):
             say(console, f"wrote {path}")
 
 

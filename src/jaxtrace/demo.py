@@ -9,7 +9,7 @@ from jaxtyping import Float
 from scipy.spatial import Delaunay
 
 from jaxrig import report
-from jaxrig.progress import Meter
+from jaxrig.progress import Meter, starting
 from jaxrig.timing import time_call
 from jaxtrace.analysis.flow_maps import ftle
 from jaxtrace.benchmarks import gyre_slices
@@ -106,8 +106,8 @@ def track(
     meter: Meter,
 ) -> Run:
     """Track and time."""
-    progress = lambda done, total: meter.show(done)
-    meter.start(f"tracking on {name}", frames - 1)
+    meter.compiling(f"tracking on {name}")
+    progress = starting(meter, f"tracking on {name}")
     tracker = create_tracker("rk4", field, boundary, progress_callback=progress)
     found, seconds, compiling = time_call(tracker.track_particles, seeds, span, frames)
     meter.stop()

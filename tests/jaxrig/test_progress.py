@@ -98,6 +98,7 @@ def test_a_broken_meter_does_not_break_the_scan(caplog):
 def test_text_lines_are_spaced_in_time_and_end_at_the_end():
     now, stream = [0.0], io.StringIO()
     meter = TextMeter(stream, every_seconds=2.0, clock=lambda: now[0])
+    meter.compiling("work")
     meter.start("work", 10)
     now[0] += 30.0  # compiling: not part of the pace
     for step in range(1, 11):
@@ -105,6 +106,7 @@ def test_text_lines_are_spaced_in_time_and_end_at_the_end():
         meter.show(step)
     meter.stop()
     assert stream.getvalue().splitlines() == [
+        "work: compiling ...",
         "work: 1/10 (10 %), 30.5 s",
         "work: 5/10 (50 %), 32.5 s, 2.5 s left",
         "work: 9/10 (90 %), 34.5 s, 0.5 s left",
@@ -118,11 +120,12 @@ def test_rich_meter_draws_and_leaves_the_cursor_as_it_was(monkeypatch):
     monkeypatch.setattr(progress, "Console", lambda stderr: terminal)
     meter = RichMeter()
     meter.stop()  # nothing to take away yet
+    meter.compiling("work")
     meter.start("work", 3)
     meter.show(3)
     meter.stop()
     shown = stream.getvalue()
-    assert "work" in shown
+    assert "work: compiling" in shown
     assert "3/3" in shown
     assert shown.rindex("\x1b[?25h") > shown.rindex("\x1b[?25l")
 

@@ -354,7 +354,7 @@ def lack_measured(
     needed = flags.copy()
     needed[:, target] = True
     known = flags.any(axis=1) & ~soft.any(axis=1) & ~(missing & needed).any(axis=1)
-    return known & missing.any(axis=1)
+    return np.asarray(known & missing.any(axis=1))
 
 
 @dataclass(frozen=True, eq=False)

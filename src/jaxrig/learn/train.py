@@ -181,12 +181,14 @@ def train(
     saver = _Saver(manager, save_every, save_seconds, {"config": known})
     done, state = _begin(state, updates, sinks, manager, known, saver)
     history = []
-    meter.start(label, updates)
+    meter.compiling(label)
     try:
         while done < updates:
             following, metrics = update(state)
             found = as_metrics(metrics)  # waits for the device; may be interrupted
             _check_finite(found, done + 1)
+            if not history:
+                meter.start(label, updates)
             state, done = following, done + 1
             history.append(found)
             for sink in sinks:

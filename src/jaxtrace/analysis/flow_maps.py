@@ -17,6 +17,7 @@ from jaxtyping import Array, Float
 
 from jaxrig import compile_once
 from jaxrig.batching import call_together, is_out_of_memory, split_axis
+from jaxrig.progress import Meter, starting
 from jaxrig.settings import Checked, maybe, number, one_of, whole
 from jaxtrace.config import (
     WORKSPACE_FACTOR,
@@ -199,6 +200,7 @@ def shear(dynamics: Dynamics, positions: Vectors, instant: Instant) -> Scalars:
     return size * fifth
 
 
+SILENT = Meter()
 STEPS_PER_CALL = 64  # of the compiled program, which serves any number of steps
 
 Tangents = Float[Array, "directions n 3"]
@@ -228,28 +230,40 @@ def flow_map_gradient(
 
 
 def advect(
-    field: Any, seeds: Any, t0: float, T: float, directions: int, options: Advection
+    field: Any,
+    seeds: Any,
+    t0: float,
+    T: float,
+    directions: int,
+    options: Advection,
+    meter: Meter = SILENT,
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield path ends and their gradients, in batches that fit the memory limit."""
     if not (math.isfinite(t0) and math.isfinite(T) and T != 0):
         raise ValueError(f"t0={t0}, T={T}: both must be finite, and T not 0")
     given = np.asarray(seeds, options.kind)
     points = np.asarray(as_positions(given)) if given.size else np.zeros((0, 3))
+    meter.compiling("flow map")
     flow = FlowMap(field, options, (t0, t0 + T), points.astype(options.kind))
+    tell = starting(meter, "flow map")
     size = min(options.batch_size or flow.batch_size(directions), max(len(points), 1))
     start = 0
     while start < len(points) or start == len(points) == 0:
         # The last batch reaches back over rows already done: one shape, one program.
         first = max(0, min(start, len(points) - size))
+        own = min(size, len(points) - start)
+        now = lambda part, at=start, own=own: tell(int(at + part * own), len(points))
         try:
-            ends, gradient = flow.advect(points[first : first + size], directions)
+            ends, gradient = flow.advect(
+                points[first : first + size], directions, None if meter.silent else now
+            )
         except (jax.errors.JaxRuntimeError, MemoryError, ValueError) as error:
             if size == 1 or not is_out_of_memory(error):
                 raise
             size //= 2
             continue
-        own = slice(start - first, None)
-        yield ends[own], gradient[own]
+        new = slice(start - first, None)
+        yield ends[new], gradient[new]
         start = first + size
 
 
@@ -271,6 +285,7 @@ class FlowMap:
         if self._windows.streams and options.open:
             raise ValueError("a streamed field needs n_steps or dt, to be read once")
         probe = lambda seeds, steps: self.advect(seeds, steps=steps)
+        self._steps: int | None = None  # while it is found, calls are of one length
         self._steps = count_steps(self._world, options, span, points, probe)
 
     def batch_size(self, directions: int) -> int:
@@ -280,10 +295,17 @@ class FlowMap:
         return max(1, memory_budget_bytes() // (WORKSPACE_FACTOR * row))
 
     def advect(
-        self, seeds: Points, directions: int = 3, steps: int | None = None
+        self,
+        seeds: Points,
+        directions: int = 3,
+        tell: Callable[[float], None] | None = None,
+        steps: int | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return where a batch ends, and how that changes along the first few axes."""
-        steps = steps or self._steps
+        """Return where a batch ends, and how that changes along the first few axes.
+
+        `tell` is given the part of the steps that are done.
+        """
+        steps = steps or self._steps or 1
         windows, method, kind = self._windows, self._method, self._how.kind
         field, times = self._world.field, np.linspace(*self._span, steps + 1)
         schedule = make_schedule(field, times, 1, method.tableau, kind)
@@ -295,8 +317,9 @@ class FlowMap:
         axes = jnp.eye(3, dtype=kind)[:directions, None]
         tangents = jnp.broadcast_to(axes, (directions, *split[0].positions.shape))
         pieces: list[Any] = [(some, tangents) for some in split]
-        length = min(STEPS_PER_CALL, steps)
-        padded = bool(steps % length) or windows.streams
+        searching = self._steps is None
+        length = STEPS_PER_CALL if searching else min(STEPS_PER_CALL, steps)
+        padded = bool(steps % length) or windows.streams or searching
         first = 0
         while first < steps:
             dynamics, part, first = windows.piece(schedule, first, length)
@@ -305,6 +328,9 @@ class FlowMap:
             )
             pieces = call_together(work, pieces)
             windows.prefetch(schedule, first)
+            if tell is not None:
+                jax.block_until_ready(pieces)
+                tell(first / steps)
         ends, gradients = zip(*(_ends(*piece) for piece in pieces), strict=True)
         count = len(seeds)
         ends, gradient = (np.concatenate(p)[:count] for p in (ends, gradients))
@@ -364,6 +390,7 @@ def ftle(
     T: float,
     *,
     level: float = 0.0,
+    meter: Meter = SILENT,
     **how: Any,
 ) -> Float[np.ndarray, "*grid"]:
     """Return the exponent ln(sigma) / |T| at every node of a grid.
@@ -372,7 +399,7 @@ def ftle(
     largest stretching by the flow map from t0 to t0 + T; T < 0 goes back in time. The
     grid is (x, y) axes at z = `level`, whose particles are told apart in the plane
     only, or (x, y, z). `how` are the options of `Advection`. NaN marks particles that
-    left.
+    left. A meter hears how far it is.
 
     >>> from jaxtrace.fields.analytic import Saddle
     >>> rates = ftle(Saddle(rate=0.5), ([0.1, 0.2], [0.3]), 0.0, 2.0, n_steps=20)
@@ -386,6 +413,6 @@ def ftle(
     options = Advection(**Advection.read(how))
     mesh = np.meshgrid(*axes, *[[level]] * (3 - len(axes)), indexing="ij")
     seeds = np.stack([part.ravel() for part in mesh], axis=1)
-    parts = advect(field, seeds, t0, T, len(axes), options)
+    parts = advect(field, seeds, t0, T, len(axes), options, meter)
     rates = np.concatenate([log_stretch(gradient) / abs(T) for _, gradient in parts])
     return rates.astype(options.kind).reshape([axis.size for axis in axes])

@@ -11,8 +11,9 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxrig.atomic import atomic_write
+from jaxrig.progress import Meter
 from jaxrig.report import Beside, Code, Figure, Fold, Part, Report, Section, Table, Text
-from jaxtrace.analysis.flow_maps import ftle
+from jaxtrace.analysis.flow_maps import SILENT, ftle
 from jaxtrace.analysis.statistics import analyze_trajectory_results
 from jaxtrace.bounds import PLANES, Box, box_bounds
 from jaxtrace.io.convert import export_store
@@ -329,8 +330,8 @@ class FTLEMap:
     T: float
 
 
-def compute_ftle(case: Case) -> FTLEMap:
-    """Return the exponents of a case over its plane."""
+def compute_ftle(case: Case, meter: Meter = SILENT) -> FTLEMap:
+    """Return the exponents of a case over its plane; a meter hears of steps taken."""
     table = case.ftle
     with working(case):
         field, _ = make_field(case)
@@ -345,9 +346,10 @@ def compute_ftle(case: Case) -> FTLEMap:
         if not T:
             raise ValueError("ftle.T is 0: set an integration time")
         check_recorded(case, field, (t0, t0 + T), "the span from ftle.t0 by ftle.T")
-        level = (box.lo[2] + box.hi[2]) / 2 if table.level is None else table.level
+        middle = (box.lo[2] + box.hi[2]) / 2
+        level = float(middle if table.level is None else table.level)
         x, y = plane_axes(box, table.resolution)
-        values = ftle(field, (x, y), t0, T, level=float(level), dt=table.dt)
+        values = ftle(field, (x, y), t0, T, level=level, meter=meter, dt=table.dt)
     return FTLEMap(x, y, np.asarray(values), t0, T)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from jaxrig import Meter, record_compilations
 from jaxrig.atomic import remove_path
 from jaxrig.memory import tree_bytes
+from jaxrig.progress import starting
 from jaxtrace.config import memory_budget_bytes
 from jaxtrace.io.store import open_store
 from jaxtrace.settings import GIB
@@ -220,6 +221,7 @@ def _frames_there(store: Path) -> int:
 
 def _track(case: Case, plan: Plan, resume: bool, meter: Meter) -> Trajectory:
     try:
+        meter.compiling("tracking")
         progress = starting(meter, "tracking")
         return track_plan(case, plan, progress, _output(case), resume)
     finally:
@@ -246,16 +248,3 @@ def track_plan(
         output=output,
         resume=resume,
     )
-
-
-def starting(meter: Meter, label: str) -> Callable[[int, int], None]:
-    """Return the progress of work whose size is known at its first report."""
-    started: list[int] = []
-
-    def progress(done: int, total: int) -> None:
-        if not started:
-            meter.start(label, total)
-            started.append(total)
-        meter.show(done)
-
-    return progress

@@ -1,9 +1,12 @@
+import io
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import trace_files as files
+from jaxrig.progress import TextMeter
 from jaxtrace.analysis import flow_maps as module
 from jaxtrace.analysis.flow_maps import (
     Advection,
@@ -301,7 +304,7 @@ def test_shear_sets_the_first_number_of_steps():
     assert fast == 64 * slow
 
 
-def test_shear_is_the_norm_of_the_velocity_gradient():
+def test_shear_is_the_fifth_root_of_the_fifth_power_of_the_velocity_gradient():
     points = np.random.default_rng(1).uniform(0, 6, (20, 3))
     with jax.enable_x64(True):
         dynamics = make_dynamics(ABCFlow(), None, None, 0)
@@ -310,10 +313,15 @@ def test_shear_is_the_norm_of_the_velocity_gradient():
         found = np.asarray(shear(dynamics, jnp.asarray(points), instant))
     x, y, z = points.T
     a, b, c = 3**0.5, 2**0.5, 1.0
-    # Each component's two derivatives.
-    parts = [a * np.cos(z), c * np.sin(y), b * np.cos(x), a * np.sin(z)]
-    parts += [c * np.cos(y), b * np.sin(x)]
-    np.testing.assert_allclose(found, np.sqrt(np.sum(np.square(parts), 0)), rtol=1e-12)
+    rest = np.zeros(len(x))
+    gradient = [
+        [rest, -c * np.sin(y), a * np.cos(z)],
+        [b * np.cos(x), rest, -a * np.sin(z)],
+        [-b * np.sin(x), c * np.cos(y), rest],
+    ]
+    power = np.linalg.matrix_power(np.moveaxis(np.array(gradient), -1, 0), 5)
+    known = np.linalg.norm(power, axis=(1, 2)) ** 0.2
+    np.testing.assert_allclose(found, known, rtol=1e-12)
 
 
 @pytest.mark.usefixtures("double")
@@ -329,7 +337,12 @@ def test_double_gyre_to_ten_digits(x, y, known):
 def test_the_number_of_steps_is_found():
     axes = [0.5, 1.2], [0.3, 0.5]
     fine = ftle(DoubleGyre(), axes, 0.0, 10.0, n_steps=2000)
-    np.testing.assert_allclose(ftle(DoubleGyre(), axes, 0.0, 10.0), fine, atol=1e-6)
+    stream = io.StringIO()
+    found = ftle(DoubleGyre(), axes, 0.0, 10.0, meter=TextMeter(stream))
+    np.testing.assert_allclose(found, fine, atol=1e-6)
+    first, *_, last = stream.getvalue().splitlines()
+    assert first == "flow map: compiling ..."
+    assert last.startswith("flow map: 4/4 (100 %)")
     tight = ftle(DoubleGyre(), axes, 0.0, 10.0, tolerance=1e-9)
     np.testing.assert_allclose(tight, fine, atol=1e-9)
 
