@@ -10,11 +10,10 @@ from acbo.benchmarks import count_compilations, document_steps, step_benchmark
 from acbo.evaluation import Protocol, Report, evaluate
 from acbo.evaluation.report import EPISODES
 from acbo.pictures.charts import draw_parent_sets, draw_regret, draw_shares
-from acbo.pictures.graph import draw_graph
+from acbo.pictures.run import play_beliefs
 from acbo.policy.advisor import Policy, PolicyProposer, load_policy
-from acbo.problems import Problem, get
-from acbo.runs import run_problem, true_edges
-from acbo.surrogate.predictor import infer_graphs
+from acbo.problems import get
+from acbo.runs import run_problem
 from jaxrig.progress import Meter
 from jaxrig.report import (
     Beside,
@@ -23,7 +22,6 @@ from jaxrig.report import (
     Fold,
     Heading,
     Part,
-    Player,
     Section,
     Table,
     Text,
@@ -74,7 +72,7 @@ def optimize_live(policy: Policy, proposer: PolicyProposer) -> list[Part]:
     (goal, at), *_ = problem.optimum.intervention.items()
     return [
         Beside(
-            beliefs(policy, problem, values, intervened),
+            play_beliefs(run, policy.surrogate),
             Heading("What causes what, and which experiment comes next"),
             Text(
                 f"The policy sees {ROWS} rows of `{', '.join(names)}` and makes "
@@ -109,33 +107,6 @@ def optimize_live(policy: Policy, proposer: PolicyProposer) -> list[Part]:
             ),
         ),
     ]
-
-
-def beliefs(
-    policy: Policy, problem: Problem, values: np.ndarray, intervened: np.ndarray
-) -> Player:
-    """Play the probability of every edge after each experiment."""
-    seen = range(ROWS, len(values) + 1)
-    graphs = [
-        draw_graph(
-            problem.scm.names,
-            infer_graphs(
-                values[:n], intervened[:n], surrogate=policy.surrogate
-            ).edge_probs,
-            problem.target,
-            truth=true_edges(problem),
-        )
-        for n in seen
-    ]
-    captions = [f"after {n - ROWS} experiments" for n in seen]
-    return Player(
-        graphs,
-        captions,
-        frames_per_second=2,
-        first=-1,
-        autoplay=True,
-        alt="Causal graph with edge probabilities after every experiment",
-    )
 
 
 def held_out(policy: Any) -> Report:

@@ -2,7 +2,7 @@
 on held-out models and on problems of the field.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,11 +16,11 @@ from acbo.evaluation import Report, evaluate
 from acbo.evaluation.evaluate import FAMILIES
 from acbo.evaluation.report import EPISODES, PARENTS, Result
 from acbo.pictures import charts
-from acbo.pictures.graph import draw_graph
+from acbo.pictures.run import draw_run, run_page, settings
 from acbo.policy.advisor import load_policy
 from acbo.problems import get, names
-from acbo.runs import Run, run_problem, true_edges
-from acbo.surrogate.predictor import infer_graphs, load_surrogate
+from acbo.runs import Run, run_problem
+from acbo.surrogate.predictor import load_surrogate
 from acbo.types import check_known, percent, signed
 from jaxrig.atomic import write_file
 from jaxrig.console import JsonFlag, check_writable, make_console, say
@@ -154,7 +154,8 @@ def optimize(
     ] = "policy",
     json: JsonFlag = False,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Output folder for pictures.")
+        Path | None,
+        typer.Option("--out", help="Output folder for a page and its pictures."),
     ] = None,
 ) -> None:
     """Optimize a problem whose true optimum is known, one intervention at a time.
@@ -174,7 +175,12 @@ def optimize(
         show_run(console, run, by)
     if out is not None:
         told = Console(stderr=True) if json else console
-        common.write_pictures(told, out, draw_run(run, by))
+        drawn = draw_run(run, by)
+        common.write_pictures(told, out, drawn)
+        command = f"jaxrig causal optimize {name} --steps {steps} --rows {rows}"
+        command += f" --seed {seed} --with {by} --out {out}"
+        page = run_page(run, by, drawn, command)
+        say(told, f"open {page.write(out / 'report.html')}")
 
 
 def show_run(console: Console, run: Run, by: str) -> None:
@@ -200,11 +206,6 @@ def show_run(console: Console, run: Run, by: str) -> None:
     )
 
 
-def settings(intervention: Mapping[str, float]) -> str:
-    """Return what is set, in one line."""
-    return ", ".join(f"{name} = {signed(v)}" for name, v in intervention.items())
-
-
 def as_record(run: Run, by: str, rows: int, seed: int) -> dict[str, Any]:
     """Return the run for programs."""
     problem = run.problem
@@ -227,19 +228,6 @@ def as_record(run: Run, by: str, rows: int, seed: int) -> dict[str, Any]:
             }
             for i, made in enumerate(run.interventions)
         ],
-    }
-
-
-def draw_run(run: Run, by: str) -> dict[str, str]:
-    """Return the run, and the posterior over graphs from all its rows."""
-    names, history = run.problem.scm.names, run.record.history
-    target = run.problem.target
-    graphs = infer_graphs(history.values, history.intervened, names=names)
-    edges = graphs.edge_probs
-    return {
-        "shares": charts.draw_shares({by: run.shares}),
-        "graph": draw_graph(names, edges, target, truth=true_edges(run.problem)),
-        "causes": charts.draw_parent_probs(graphs.parent_sets(target)),
     }
 
 
