@@ -100,7 +100,7 @@ class Campaign:
     def read(self) -> DataTable:
         """Return every row that can be used."""
         cells = self._cells().drop(columns=[NUMBER, TOLD], errors="ignore")
-        return read_table(cells, self.problem.target)
+        return read_table(cells, self.problem.target, keep=self.problem.settable)
 
     def suggest(self, **changes: Any) -> Suggestion:
         """Return what to do next with the rows as they are, without asking for it."""

@@ -17,6 +17,7 @@ from acbo.named.tables import (
     DataTable,
     find_name,
     lack_measured,
+    plain_cell,
     plain_name,
     read_frame,
     read_targets,
@@ -81,8 +82,6 @@ NUMERALS = (
         "are decimal",
     ),
 )
-# Spaces, also those that do not break, separate thousands.
-SPACED = re.compile(r"[-+]?\d{1,3}(\s\d{3})+([.,]\d*)?")
 MOST_UNITS = 3  # more kinds of endings are not units, but text
 LISTED = 4  # of the levels of a category, in a sentence
 
@@ -96,21 +95,25 @@ class Column(NamedTuple):
 
 
 def read_table(
-    data: Any, target: str | None = None, ignore: Sequence[str] = ()
+    data: Any,
+    target: str | None = None,
+    ignore: Sequence[str] = (),
+    keep: Sequence[str] = (),
 ) -> DataTable:
     """Return the numbers of a CSV file, a pandas frame or a mapping of columns.
 
     Left out and told in `notes`: columns of text, dates, identifiers, one value, or
     the same values as another one, and rows in which a value is missing. Text of two
     levels becomes 0 and 1. Units behind numbers are taken off. Experiments that lack
-    only what was measured beside the target are kept apart, in `partial`.
+    only what was measured beside the target are kept apart, in `partial`. Columns of
+    `keep` stay however much of them is missing, others if it is less than half.
 
     >>> table = read_table({"dose": [1, 2, 4], "run": ["a", "b", "c"], "y": [3, 5, 9]})
     >>> table.names
     ('dose', 'y')
     """
     frame, sets, wanted, notes = _open(data, target, ignore)
-    numbers, labels = _read_columns(frame, wanted, notes)
+    numbers, labels = _read_columns(frame, wanted, notes, keep)
     rows = len(frame)
     values = (
         np.stack(list(numbers.values()), axis=1) if numbers else np.zeros((rows, 0))
@@ -302,11 +305,11 @@ def _sets_what_is_left(
 
 
 def _read_columns(
-    frame: Any, target: str | None, notes: list[str]
+    frame: Any, target: str | None, notes: list[str], keep: Sequence[str] = ()
 ) -> tuple[dict[str, np.ndarray], dict[str, tuple[str, str]]]:
     numbers: dict[str, np.ndarray] = {}
     labels: dict[str, tuple[str, str]] = {}
-    frame = frame.map(_plain_cell)
+    frame = frame.map(plain_cell)
     # One hand wrote the table: where the commas of one column can only be decimal,
     # those of another are not thousands.
     ways = [_numerals_of(frame[name].dropna().map(str)) for name in frame.columns]
@@ -322,7 +325,7 @@ def _read_columns(
             notes.append(f"{name!r} was left out: {column.note}")
             continue
         missing = np.isnan(column.numbers)
-        if 2 * missing.sum() > len(missing) and name != target:
+        if 2 * missing.sum() > len(missing) and name not in (target, *keep):
             share = f"{int(missing.sum())} of {len(missing)} values are missing"
             notes.append(f"{name!r} was left out: {share}")
             continue
@@ -367,16 +370,6 @@ def _read_column(column: Any, name: str, decimal: bool) -> Column:
         what = "too large a number" if part and not part[2] else "not a number"
         return Column(numbers, f"{words[0]!r} is {what} and counts as missing")
     return _read_text(everything, given)
-
-
-def _plain_cell(cell: Any) -> Any:
-    """Return text without spaces around it or between thousands, and with the minus
-    sign of computers; anything else as it is.
-    """
-    if not isinstance(cell, str):
-        return cell
-    plain = cell.strip().replace("\N{MINUS SIGN}", "-")
-    return re.sub(r"\s", "", plain) if SPACED.fullmatch(plain) else plain
 
 
 def _is_identifier(

@@ -326,6 +326,20 @@ def plain_name(name: str) -> str:
     return re.sub(r"[\s_-]+", "_", bare.strip()).casefold()
 
 
+# Spaces, also those that do not break, separate thousands.
+SPACED = re.compile(r"[-+]?\d{1,3}(\s\d{3})+([.,]\d*)?")
+
+
+def plain_cell(cell: Any) -> Any:
+    """Return text without spaces around it or between thousands, and with the minus
+    sign of computers; anything else as it is.
+    """
+    if not isinstance(cell, str):
+        return cell
+    plain = cell.strip().replace("\N{MINUS SIGN}", "-")
+    return re.sub(r"\s", "", plain) if SPACED.fullmatch(plain) else plain
+
+
 def write_targets(found: Mapping[str, bool]) -> str:
     """Return the names of one row as text that is read back."""
     return "; ".join("soft:" * soft + name for name, soft in sorted(found.items()))

@@ -82,6 +82,12 @@ def test_experiments_that_lack_what_was_measured_are_kept_apart():
     assert table.dropped == 3
     assert any("1 of 7 rows lack 'm': their outcomes" in n for n in table.notes)
     assert read_table(rows).partial is None
+    # More than half of m is missing: the column goes, unless it is to be kept.
+    rows["m"][5:] = [gap, gap]
+    assert read_table(rows, "y").names == ("x", "y")
+    rows["m"][4] = 0.7
+    kept = read_table(rows, "y", keep=["m"])
+    assert (kept.names, len(kept.partial[0])) == (("x", "m", "y"), 1)
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
