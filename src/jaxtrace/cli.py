@@ -255,7 +255,11 @@ def convert_files(
 @app.command("ftle", cls=Command)
 def run_ftle(
     source: Annotated[
-        str, typer.Argument(help="Case file, data files, or analytic flow.")
+        str,
+        typer.Argument(
+            help="Case file, data (a file, a folder or a pattern in quotes), or "
+            "analytic flow."
+        ),
     ],
     start: Annotated[float | None, typer.Option("--t0", help="Start time.")] = None,
     duration: Annotated[

@@ -40,9 +40,11 @@ def per_axis(read: Reader) -> Reader:
     def each(value: Any, name: str) -> tuple[Any, ...]:
         if isinstance(value, Mapping):
             if unknown := sorted(set(value) - set(AXES)):
-                raise wrong(name, dict(value), f"x, y and z only, not {unknown[0]}")
+                keys = ", ".join(map(repr, unknown))
+                rule = "x, y and z (x = longitude, y = latitude on a sphere)"
+                raise ValueError(f"{name} has {keys}: give {rule}")
             if missing := sorted(set(AXES) - set(value)):
-                raise wrong(name, dict(value), f"a value for {missing[0]} too")
+                raise ValueError(f"{name} has no {missing[0]!r}: give it too")
             value = [value[axis] for axis in AXES]
         if not isinstance(value, list | tuple):
             value = [value] * len(AXES)

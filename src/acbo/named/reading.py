@@ -325,7 +325,7 @@ def _read_columns(
             notes.append(f"{name!r} was left out: {column.note}")
             continue
         missing = np.isnan(column.numbers)
-        if 2 * missing.sum() > len(missing) and name not in (target, *keep):
+        if 2 * missing.sum() > len(missing) and name != target and name not in keep:
             share = f"{int(missing.sum())} of {len(missing)} values are missing"
             notes.append(f"{name!r} was left out: {share}")
             continue

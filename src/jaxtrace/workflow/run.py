@@ -236,11 +236,15 @@ def track_plan(
     resume: bool,
 ) -> Trajectory:
     """Track the particles of a plan into a file, or go on with what it holds."""
+    first, last = plan.time_span
+    spacing = abs(last - first) / max(plan.n_timesteps - 1, 1)
+    # A case gives the largest step: shorter ones are nothing to warn of.
+    step = case.time.dt and min(case.time.dt, spacing or case.time.dt)
     return make_tracker(case, plan, progress).track_particles(
         plan.seeds,
         plan.time_span,
         plan.n_timesteps,
-        case.time.dt,
+        step,
         release=plan.release,
         max_age=case.particles.max_age,
         sample=plan.sample,

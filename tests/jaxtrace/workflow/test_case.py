@@ -24,6 +24,7 @@ from jaxtrace.workflow.case import (
 from jaxtrace.workflow.starter import starter
 from jaxtrace.workflow.tables import (
     BOUNDARIES,
+    FTLE,
     Boundary,
     Data,
     Density,
@@ -192,6 +193,14 @@ def test_a_channel_takes_the_documented_keys():
                 {"bounds": [0, 1, 0, 1], "bounds_fraction": {}}
             ),
             "give one",
+        ),
+        (
+            lambda: FTLE.from_mapping({"bounds": {"lon": [0, 1], "y": [0, 1]}}),
+            r"^ftle.bounds has 'lon': give x, y and z",
+        ),
+        (
+            lambda: FTLE.from_mapping({"bounds": {"x": [0, 1]}}),
+            r"^ftle.bounds has no 'y'",
         ),
         (lambda: Time(n_timesteps=10, use_data_dt=True), "give one"),
         (lambda: Time(n_timesteps=1), "from 2"),

@@ -65,6 +65,8 @@ def test_everything_is_written(case):
 
 
 def test_nothing_but_the_store_where_nothing_else_is_asked_for(case):
+    # The step is the largest: that frames are nearer is nothing to warn of.
+    case = dataclasses.replace(case, time=dataclasses.replace(case.time, dt=100.0))
     outcome = run_case(bare(case))
     assert outcome.files == [store_path(case)]
     np.testing.assert_array_equal(
