@@ -73,21 +73,28 @@ def warn_of_seeds(
     # On an accelerator only the answer crosses the bus: a million seeds take as long
     # as fifty steps.
     on_host = all(device.platform == "cpu" for device in seeds.devices())
-    found = {}
-    if not bool((np if on_host else jnp).isfinite(seeds).all()):
+    there, found = np.asarray(seeds) if on_host else seeds, {}
+    box, rule = np.stack(field.bounds()), getattr(field, "outside", "periodic")
+    known = field.sphere is not None or rule == "periodic"
+    room = _room(box, seeds.dtype)
+    most = np.finfo(seeds.dtype).max  # infinite seeds are never in their place
+    ends = (
+        np.broadcast_to([[-most], [most]], (2, 3)) if known else room.clip(-most, most)
+    )
+    if bool((_strays if on_host else _strays_there)(there, ends.astype(seeds.dtype))):
         found["not finite"] = ~np.isfinite(np.asarray(seeds)).all(1)
-    if field.sphere is not None and not field.searches:
+        if not known:
+            wrapped = np.asarray(wrap(seeds))
+            found["outside the data"] = ((wrapped < room[0]) | (wrapped > room[1])).any(
+                1
+            )
+    if field.sphere is None:
+        _warn_of_rounding(box, seeds.dtype)
+    elif not field.searches:
         outside, dry = map(np.asarray, _unplaced(field, seeds))
         found |= {"outside the data": outside, "on land": dry}
     if field.sphere is not None and np.isfinite(field.sphere.top):
-        z = (np.asarray(seeds) if on_host else seeds)[:, 2]
-        found[HIGH] = np.asarray(z > float(field.sphere.top))
-    box, rule = np.stack(field.bounds()), getattr(field, "outside", "periodic")
-    if field.sphere is None:
-        _warn_of_rounding(box, seeds.dtype)
-    known = field.sphere is not None or rule == "periodic"
-    if not known and _beyond(np.asarray(seeds) if on_host else seeds, box).any():
-        found["outside the data"] = np.asarray(_beyond(wrap(seeds), box)).any(1)
+        found[HIGH] = np.asarray(there[:, 2] > float(field.sphere.top))
     low, high = (", ".join(f"{float(x):g}" for x in end) for end in box)
     for place, rows in found.items():
         if rows.any():
@@ -114,11 +121,18 @@ def _warn_of_rounding(box: Float[np.ndarray, "2 3"], dtype: Any) -> None:
         )
 
 
-def _beyond(seeds: Any, box: Float[np.ndarray, "2 3"]) -> Any:
-    """Return what is outside a box, by more than rounding; a flat axis holds all."""
+def _room(box: Float[np.ndarray, "2 3"], dtype: Any) -> Float[np.ndarray, "2 3"]:
+    """Return a box that is larger by rounding; a flat axis holds all."""
     slack = np.where(box[1] > box[0], EDGE * (box[1] - box[0]), np.inf)
-    low, high = (box + np.stack([-slack, slack])).astype(seeds.dtype)[:, None]
-    return (seeds < low) | (seeds > high)
+    return (box + np.stack([-slack, slack])).astype(dtype)
+
+
+def _strays(seeds: Any, ends: Any) -> Any:
+    """Return whether any seed is not between two ends, or not a number."""
+    return ~((seeds >= ends[:1]) & (seeds <= ends[1:])).all()
+
+
+_strays_there = compile_once(_strays, max_traces=None)  # for any number of seeds
 
 
 # No budget: any field may be seeded with any number of particles.
