@@ -184,7 +184,7 @@ def gyre_words(run: Run) -> report.Text:
         f"oscillate from side to side, tracked through {GYRE_SLICES} slices on a "
         f"grid of {GYRE_NODES[0]} x {GYRE_NODES[1]} nodes. The color is where a "
         "particle began, the shade the finite-time Lyapunov exponent: particles on "
-        "opposite sides of a dark ridge separate."
+        "opposite sides of a bright ridge separate."
     )
 
 

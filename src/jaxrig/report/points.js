@@ -135,9 +135,9 @@ const pointStage = (() => {
       const share = current - frame;
       place(frame, share);
       drawTrails(frame, share, scale);
-      const page = getComputedStyle(document.body).backgroundColor;
+      const ground = getComputedStyle(canvas.parentElement).backgroundColor;
       // A halo sets points apart; among thousands of small ones it would be a fog.
-      if (radius > ROUND) drawDots(frame, (radius + HALO) * scale, () => page);
+      if (radius > ROUND) drawDots(frame, (radius + HALO) * scale, () => ground);
       drawDots(frame, radius * scale, (color) => colors[color]);
     }
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, UInt8
+from scipy.ndimage import binary_erosion, zoom
 
 from jaxrig.report import (
     Axis,
@@ -28,8 +29,9 @@ MAX_PARTICLES, MAX_FRAMES = 4_000, 60  # about 700 kB of page
 FLATTEST, TALLEST = 0.25, 1.25  # heights of a stage per unit of its width
 FEW = 500  # particles that can be told apart at full size
 COLORS = ("position", "age")
-# Gray over any page, light or dark; the value is its opacity.
+# Gray over the dark stage, the value is its opacity; land as in the studio.
 MAP_GRAY, MAP_OPACITY = 128, 0.45
+LAND, SHORE, LAND_ACROSS = (52, 60, 70), (150, 160, 172), 900  # colors, pixels
 # Colors between those of the spectrum.
 BLENDS = 4
 
@@ -43,6 +45,7 @@ def particle_canvas(
     plane: str = "xy",
     bounds: Any = None,
     background: Any = None,
+    field: Any = None,
     color: str = "position",
     max_particles: int = MAX_PARTICLES,
     max_frames: int = MAX_FRAMES,
@@ -60,6 +63,7 @@ def particle_canvas(
         bounds: ends of the axes; without them what holds every particle.
         background: values (across, up) spread evenly over the axes, such as a speed,
             a density or FTLE; or a PNG or SVG.
+        field: what the particles moved through; its land is drawn in the xy plane.
         color: "position" for where across the particle began, or "age".
         max_particles: at most so many, chosen at random.
         max_frames: at most so many, spread evenly; the page interpolates between them.
@@ -75,11 +79,12 @@ def particle_canvas(
     frames = _spread(paths.T, max_frames)
     values, scale = _color_values(paths, particles, frames, axes[0], across, color)
     places = [paths.at(frame, particles)[:, list(axes)] for frame in frames.tolist()]
+    land = land_over(field, across, up) if tuple(axes) == (0, 1) else None
     return Points(
         np.stack(places),
         across,
         up,
-        _background(background),
+        _background(background, land),
         _shades(values, scale),
         blend_colors(SPECTRUM, BLENDS),
         _starts(paths, particles, frames),
@@ -117,18 +122,48 @@ def trajectory_section(
     return Section(title, *parts)
 
 
-def shade_map(values: Float[np.ndarray, "across up"]) -> bytes:
-    """Return values as a PNG that darkens a light page and lightens a dark one."""
+def shade_map(
+    values: Float[np.ndarray, "across up"],
+    land: Bool[np.ndarray, "columns rows"] | None = None,
+) -> bytes:
+    """Return values as a PNG that lightens the stage, around land if there is some."""
     finite = np.isfinite(values)
     if not finite.any():
         raise ValueError("no value of the background is finite: leave it out")
     low, high = values[finite].min(), values[finite].max()
     shares = np.where(finite, values - low, 0) / ((high - low) or 1)
+    if land is not None:
+        factors = np.divide(land.shape, shares.shape).tolist()
+        larger = zoom(shares, factors, order=1, grid_mode=True, mode="nearest")
+        shares = np.asarray(larger, np.float64)
     pixels: UInt8[np.ndarray, "up across 4"] = np.full(
-        (*values.T.shape, 4), MAP_GRAY, np.uint8
+        (*shares.T.shape, 4), MAP_GRAY, np.uint8
     )
     pixels[..., 3] = np.round(255 * MAP_OPACITY * shares.T[::-1]).astype(np.uint8)
+    if land is not None:
+        seen = land.T[::-1]
+        pixels[seen] = (*LAND, 255)
+        pixels[seen & ~binary_erosion(seen, border_value=1)] = (*SHORE, 255)
     return png_from_array(pixels)
+
+
+def land_over(
+    field: Any, across: Axis, up: Axis
+) -> Bool[np.ndarray, "columns rows"] | None:
+    """Return where between the ends of two axes a field has land, if anywhere."""
+    found = inputs.land_of(field)
+    if found is None or not found[2].any():
+        return None
+    x, y, land = found
+    shape = LAND_ACROSS, round(LAND_ACROSS * float(np.clip(_shape(across, up), 0.1, 2)))
+    inside, cells = [], []
+    for edges, axis, count in zip((x, y), (across, up), shape, strict=True):
+        width = (axis.high - axis.low) / count
+        middles = axis.low + (np.arange(count) + 0.5) * width
+        cell = np.searchsorted(edges, middles, side="right") - 1
+        inside.append((cell >= 0) & (cell < len(edges) - 1))
+        cells.append(np.clip(cell, 0, len(edges) - 2))
+    return land[np.ix_(*cells)] & np.logical_and.outer(*inside)
 
 
 def blend_colors(stops: Sequence[str], between: int) -> list[str]:
@@ -229,16 +264,18 @@ def _shades(
     return shades[0] if (shades == shades[0]).all() else shades
 
 
-def _background(background: Any) -> Any:
-    if background is None or isinstance(background, str | bytes):
+def _background(background: Any, land: Any) -> Any:
+    if isinstance(background, str | bytes):
         return background
+    if background is None:
+        return None if land is None else shade_map(np.zeros((2, 2)), land)
     values = np.asarray(background, np.float64)
     if values.ndim != 2:
         raise ValueError(
             f"background has shape {values.shape}: give values (across, up), a PNG or "
             "an SVG"
         )
-    return shade_map(values)
+    return shade_map(values, land)
 
 
 def describe(part: Points, paths: Trajectory, plane: str, color: str) -> str:

@@ -12,7 +12,18 @@ from jaxtyping import Float
 
 from jaxrig.atomic import atomic_write
 from jaxrig.progress import Meter
-from jaxrig.report import Beside, Code, Figure, Fold, Part, Report, Section, Table, Text
+from jaxrig.report import (
+    Beside,
+    Code,
+    Figure,
+    Fold,
+    Part,
+    Report,
+    Section,
+    Table,
+    Text,
+    machine_table,
+)
 from jaxtrace.analysis.flow_maps import SILENT, ftle
 from jaxtrace.analysis.statistics import analyze_trajectory_results
 from jaxtrace.bounds import PLANES, Box, box_bounds
@@ -164,7 +175,8 @@ def write_page(
     title = f"{trajectory.N:,} particles in {_flow_name(case)}"
     report = Report(title, f"{span}, {trajectory.T:,} recorded frames.")
     plane = case.pictures.plane
-    report.add(moving_section(trajectory, outcome.plan.domain, plane, maps))
+    shown = trajectory, outcome.plan.domain, plane, maps, outcome.plan.field
+    report.add(moving_section(*shown))
     drawn = [
         Figure(
             file.read_bytes(),
@@ -189,6 +201,7 @@ def write_page(
     parts += [
         Code(f"jaxrig trace run {CASE_FILE}"),
         Fold("Sizes and times", Table(("what", "value"), rows)),
+        machine_table(),
     ]
     report.add(Section("The run", *parts))
     return report.write(case.folder / PAGE_FILE)
@@ -203,9 +216,13 @@ def _flow_name(case: Case) -> str:
 
 
 def moving_section(
-    trajectory: Trajectory, domain: Box, plane: str, maps: Sequence[DensityMap]
+    trajectory: Trajectory,
+    domain: Box,
+    plane: str,
+    maps: Sequence[DensityMap],
+    field: Any = None,
 ) -> Section:
-    """Show particles over the density of the last frame in this plane."""
+    """Show particles over the density of the last frame in this plane, and land."""
     behind = [one for one in maps if one.plane == plane]
     shade = behind[0].values.T if behind else None
     words = (
@@ -220,6 +237,7 @@ def moving_section(
         color=color,
         bounds=np.stack([domain.lo, domain.hi]),
         background=shade,
+        field=field,
         first=-1,
         autoplay=True,
         alt="Particles",

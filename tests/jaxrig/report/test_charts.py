@@ -13,6 +13,8 @@ from jaxrig.report import bar_chart, line_chart
 from jaxrig.report.axes import PALETTE, Scale, fit_ticks, shorten, text_width
 from jaxrig.report.charts import HEIGHT, WIDTH, read_curves
 from jaxrig.report.images import parse_drawing
+from jaxrig.report.page import _resource
+from jaxrig.report.players import SPECTRUM
 from jaxrig.report.text import format_number
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -253,3 +255,11 @@ def luminance(color: str) -> float:
 def test_colors_stand_out_on_both_pages(color, page):
     darker, lighter = sorted((luminance(color), luminance(page)))
     assert (lighter + 0.05) / (darker + 0.05) >= 3
+
+
+def test_colors_of_points_stand_out_on_their_stage_and_brighten():
+    stage = re.search(r"\.field \{[^}]*background: (#\w+)", _resource("style.css"))
+    assert stage
+    shown = [luminance(color) + 0.05 for color in (stage[1], *SPECTRUM)]
+    assert shown[1] / shown[0] > 2.5
+    assert shown == sorted(shown)

@@ -155,7 +155,7 @@ def test_the_stage_has_its_picture_axes_captions_and_controls(parse):
         ({"positions": np.zeros((0, 3, 2))}, "at least one frame"),
         ({"shades": np.zeros(3, int)}, r"shades has shape \(3,\)"),
         ({"shades": np.array([0.5])}, "whole numbers"),
-        ({"shades": np.array([6])}, "0 to 5"),
+        ({"shades": np.array([6])}, "0 to 4"),
         ({"colors": ["red"]}, "#rrggbb"),
         ({"colors": []}, "1 to 256"),
         ({"starts": np.zeros((1, 1), bool)}, "starts has shape"),

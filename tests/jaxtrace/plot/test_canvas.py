@@ -5,13 +5,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jaxrig.report import Points, Report, Text, png_from_array
+from jaxrig.report import Axis, Points, Report, Text, png_from_array
+from jaxtrace.fields.grid import make_grid_field
 from jaxtrace.plot.canvas import (
+    land_over,
     particle_canvas,
     shade_map,
     trajectory_section,
 )
 from jaxtrace.plot.inputs import choose
+from jaxtrace.sphere import EARTH_RADIUS
 from trace_records import absorbing_channel, recycling_channel, uniform
 
 SEEDS = np.linspace(0, 0.9, 10)[:, None] * [1, 1, 0]
@@ -98,6 +101,27 @@ def test_a_map_is_laid_over_the_axes_the_right_way_up():
     assert opacity.shape == (3, 4)
     assert opacity[0, 3] > 0.3
     assert opacity.sum() == opacity[0, 3]
+
+
+def test_land_lies_where_the_field_has_it():
+    land = np.zeros((5, 3, 1), bool)
+    land[2:4, 1:] = True  # one cell with land at every corner: x 2 to 3, y 1 to 2
+    axes = (np.arange(5.0), np.arange(3.0), np.zeros(1))
+    flow = np.ones((5, 3, 1, 2), np.float32)
+    field = make_grid_field(flow, axes, radius=EARTH_RADIUS, land=land)
+    ends = Axis("x", 0.0, 8.0), Axis("y", 0.0, 3.0)  # most of it beyond the field
+    seen = land_over(field, *ends)
+    assert seen is not None
+    middles = [(np.arange(n) + 0.5) / n for n in seen.shape]
+    x, y = np.meshgrid(8 * middles[0], 3 * middles[1], indexing="ij")
+    np.testing.assert_array_equal(seen, (x > 2) & (x < 3) & (y > 1) & (y < 2))
+    pixels = pixels_of(shade_map(np.eye(3), seen))
+    assert pixels.shape == (*seen.T.shape, 4)
+    np.testing.assert_array_equal(pixels[seen.T[::-1], 3], 1.0)
+    assert (pixels[~seen.T[::-1], 3] < 0.5).all()
+    record = uniform([0, 0, 0], SEEDS, TIMES)
+    assert particle_canvas(record, field=field).background is not None
+    assert particle_canvas(record, plane="xz", field=field).background is None
 
 
 @pytest.mark.parametrize(

@@ -157,7 +157,7 @@ def test_figures_count_what_became_of_particles():
 
 
 def test_a_whole_page(tmp_path):
-    plan: Any = SimpleNamespace(domain=BOX)
+    plan: Any = SimpleNamespace(domain=BOX, field=None)
     outcome = Outcome(plan, PATHS, notes=["a note"], seconds={"tracking": 0.5})
     case = read_case({**SADDLE, "output": {"folder": str(tmp_path)}})
     page = write_page(case, outcome, [], STATISTICS).read_text()
