@@ -68,12 +68,25 @@ def import_extra(name: str, what: str) -> Any:
         raise missing_extra(f"{what} need {name}", "causal") from error
 
 
-def signed(value: float, std: float = 0.0) -> str:
+def signed(value: float, std: float = 0.0, digits: int = 4) -> str:
     """Return a number for people, in few digits, or in as many as its std needs."""
-    digits = 4
     if value and std > 0:
         digits = min(max(digits, math.ceil(math.log10(abs(value) / std)) + 2), 15)
     return f"{value:.{digits}g}"
+
+
+MINUS = "\N{MINUS SIGN}"
+
+
+def in_words(value: float, spread: float = 0.0) -> str:
+    """Return a number for a sentence: three digits, or more where values that spread
+    so far need them to be told apart.
+
+    >>> in_words(-1.23456), in_words(45231.0), in_words(351.234, 2.0)
+    ('\N{MINUS SIGN}1.23', '45200', '351.23')
+    """
+    rounded = float(signed(value, spread, digits=3))
+    return f"{rounded:.15g}".replace("-", MINUS)
 
 
 def percent(value: float) -> str:

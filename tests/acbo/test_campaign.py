@@ -217,7 +217,8 @@ def test_the_commands_and_the_page(tmp_path, campaign):
     for number in (1, 2):
         assert call("tell", folder, "z=0,5", f"y={number}").exit_code == 0
         assert call("ask", folder).exit_code == 0
-    assert call("tell", folder, "--observed", "X=1", "Z=1", "Y=1.5").exit_code == 0
+    copied = call("tell", folder, "--observed", "X=1", "Z=\N{MINUS SIGN}1", "Y=1.5")
+    assert "Z = -1" in copied.output
     page = tmp_path / "deep" / "page.html"
     assert call("report", folder, "--out", page).exit_code == 0
     text = page.read_text()

@@ -20,6 +20,7 @@ from acbo.cli.common import (
     split_names,
     with_options,
 )
+from acbo.types import MINUS
 from jaxrig.console import (
     JsonFlag,
     check_writable,
@@ -146,18 +147,19 @@ def _parse(words: Iterable[str]) -> dict[str, float | str]:
     found: dict[str, float | str] = {}
     for word in words:
         name, _, value = (part.strip() for part in word.rpartition("="))
+        number = value.replace(MINUS, "-")  # copied from a sentence
         if not name:
             raise ValueError(f"{word!r} is not NAME=VALUE, e.g. yield=53.1")
         if name in found:
             raise ValueError(f"{name!r} is given twice: give one value")
-        comma = re.fullmatch(r"([-+]?\d+),(\d+)", value)
+        comma = re.fullmatch(r"([-+]?\d+),(\d+)", number)
         if comma and len(comma[2]) == 3 and comma[1].strip("+-0"):
             raise ValueError(
                 f"{word!r}: the comma may be decimal or separate thousands: write "
                 f"{comma[1]}.{comma[2]} or {comma[1]}{comma[2]}"
             )
         try:
-            found[name] = float(".".join(comma.groups()) if comma else value)
+            found[name] = float(".".join(comma.groups()) if comma else number)
         except ValueError:  # a text, which the campaign may know as a level
             found[name] = value
     return found

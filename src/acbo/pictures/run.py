@@ -1,6 +1,6 @@
 """The page of a problem optimized: outcomes beside the optimum, and beliefs."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ from acbo.pictures import charts
 from acbo.pictures.graph import draw_graph
 from acbo.runs import Run, true_edges
 from acbo.surrogate.predictor import infer_graphs
-from acbo.types import MINIMIZE, percent, signed
+from acbo.types import MINIMIZE, in_words, percent, signed
 from jaxrig.report import (
     Beside,
     Code,
@@ -24,9 +24,11 @@ from jaxrig.report import (
 )
 
 
-def settings(intervention: Mapping[str, float]) -> str:
+def settings(
+    intervention: Mapping[str, float], show: Callable[[float], str] = signed
+) -> str:
     """Return what is set, in one line."""
-    return ", ".join(f"{name} = {signed(v)}" for name, v in intervention.items())
+    return ", ".join(f"{name} = {show(v)}" for name, v in intervention.items())
 
 
 def draw_run(run: Run, by: str) -> dict[str, str]:
@@ -87,14 +89,14 @@ def run_page(run: Run, by: str, drawn: Mapping[str, str], command: str) -> Repor
     """Return the page; `drawn` are the pictures of the run."""
     problem, count, target = run.problem, len(run.outcomes), run.problem.target
     goal = "lowers" if problem.direction == MINIMIZE else "raises"
-    best = settings(run.interventions[run.best])
+    best = settings(run.interventions[run.best], in_words)
     report = Report(
         f"{percent(run.shares[-1])} of the way to the optimum of {problem.name}",
         f"In {count} experiments, {by} {goal} {target} from "
-        f"{signed(problem.observational_mean)}, nothing set, to "
-        f"{signed(run.expected[run.best])} by setting {best}.",
+        f"{in_words(problem.observational_mean)}, nothing set, to "
+        f"{in_words(run.expected[run.best])} by setting {best}.",
     )
-    optimum = settings(problem.optimum.intervention)
+    optimum = settings(problem.optimum.intervention, in_words)
     outcomes = Figure(
         drawn["outcomes"],
         caption="Measured outcomes have noise; the best so far, the optimum and the "
@@ -103,8 +105,8 @@ def run_page(run: Run, by: str, drawn: Mapping[str, str], command: str) -> Repor
     )
     words = Text(
         f"No single variable does better than {optimum}, which gives {target} = "
-        f"{signed(problem.optimum.outcome)} on average. The method knows neither that "
-        "nor the graph: it sees rows, and chooses what to set next."
+        f"{in_words(problem.optimum.outcome)} on average. The method knows neither "
+        "that nor the graph: it sees rows, and chooses what to set next."
     )
     report.add(Section("Outcomes", Beside(outcomes, words)))
     graph = play_beliefs(run)
@@ -117,7 +119,7 @@ def run_page(run: Run, by: str, drawn: Mapping[str, str], command: str) -> Repor
     report.add(causal)
     steps = zip(run.interventions, run.outcomes, run.expected, run.shares, strict=True)
     rows = [
-        (number, settings(made), float(seen), float(mean), percent(share))
+        (number, settings(made, in_words), float(seen), float(mean), percent(share))
         for number, (made, seen, mean, share) in enumerate(steps, 1)
     ]
     columns = ("experiment", "set", f"{target} measured", "true mean", "best so far")

@@ -21,7 +21,7 @@ from acbo.policy.problem import (
 from acbo.posterior.order_chains import GraphPosterior
 from acbo.surrogate.encode import READING_BUCKETS
 from acbo.surrogate.predictor import infer_graphs
-from acbo.types import MINIMIZE, Range, percent, plus_minus, signed
+from acbo.types import MINIMIZE, MINUS, Range, in_words, percent, plus_minus, signed
 from jaxrig.notebook import Shown
 
 MISFITS_TOLD = 5  # variables that a note lists
@@ -132,10 +132,10 @@ class Suggestion(Shown):
         target = self.seen.target
         goal = "lower" if self.seen.direction == MINIMIZE else "raise"
         done = " and ".join(
-            f"{name} to {self.shown(name, value)}"
+            f"{name} to {_told(self.seen, self.labels, name, value)}"
             for name, value in experiment.settings.items()
         )
-        mean = plus_minus(experiment.expected, experiment.std)
+        mean = plus_minus(experiment.expected, experiment.std).replace("-", MINUS)
         why = "".join(f". {reason}" for reason in experiment.reasons)
         return f"to {goal} {target}, set {done}: the expected {target} is {mean}{why}"
 
@@ -148,7 +148,7 @@ class Suggestion(Shown):
         gain = self.experiments[0].gain
         return (
             f"there is little left to gain: the best experiment left improves "
-            f"{self.seen.target} by {signed(gain)} on average"
+            f"{self.seen.target} by {in_words(gain)} on average"
         )
 
     def as_ask(self, number: int, time: str) -> Ask:
@@ -197,6 +197,17 @@ class Suggestion(Shown):
             ],
             "variables": [asdict(each) for each in self.candidates],
         }
+
+
+def _told(
+    seen: Experiments, labels: Mapping[str, tuple[str, str]], name: str, value: float
+) -> str:
+    """Return a value for a sentence, or the text that the table has in its place."""
+    if name in labels:
+        return _shown(labels, name, value)
+    low, high = seen.ranges.get(name, (0.0, 0.0))
+    spread = high - low or float(np.std(seen.values[:, seen.names.index(name)]))
+    return in_words(value, spread)
 
 
 def _shown(labels: Mapping[str, tuple[str, str]], name: str, value: float) -> str:
@@ -327,7 +338,7 @@ def _explain(
     runs = made.runs if replicates else 1
     if replicates and made.noise is not None:
         reasons.append(
-            f"One outcome varies by ± {signed(made.noise)}: the mean of "
+            f"One outcome varies by ± {in_words(made.noise)}: the mean of "
             f"{runs} run{'s' * (runs > 1)} tells the gain from noise"
         )
     return replace(made, reasons=tuple(reasons), runs=runs)
@@ -373,11 +384,11 @@ def _reasons_from_rows(
     outcomes = np.where(acted, seen.sign, np.nan) * seen.values[:, seen.column]
     row = int(np.nanargmin(outcomes))
     made = " and ".join(
-        f"{name} = {_shown(labels, name, seen.values[row, i])}"
+        f"{name} = {_told(seen, labels, name, seen.values[row, i])}"
         for i, name in enumerate(seen.names)
         if seen.intervened[row, i]
     )
-    reached = signed(float(seen.values[row, seen.column]))
+    reached = _told(seen, {}, seen.target, seen.values[row, seen.column])
     return (f"The best experiment so far, {made}, gave {reached}",)
 
 

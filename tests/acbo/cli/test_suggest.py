@@ -29,8 +29,8 @@ def test_a_suggestion_has_reasons_and_says_where_ranges_come_from(call, tmp_path
     done = call(path, "--target", "Y", "--minimize", "--range", "X=-5:5")
     assert done.exit_code == 0, done.output
     assert done.output.startswith(
-        "to lower Y, set X to 0: the expected Y is -1.5 ± 2.0. The probability that X "
-        "is a cause is 50% (direct cause: 25%)"
+        "to lower Y, set X to 0: the expected Y is \N{MINUS SIGN}1.5 ± 2.0. "
+        "The probability that X is a cause is 50% (direct cause: 25%)"
     )
     for words in ("direct cause", "expected Y", "± 2.0", "-5 to 5", "67%"):
         assert words in done.output

@@ -11,7 +11,7 @@ import acbo
 from acbo.policy import suggest as engine
 from acbo.posterior.inputs import Fit
 from acbo.surrogate.predictor import infer_graphs
-from acbo.types import signed
+from acbo.types import in_words, signed
 from causal_policies import MiddleOfRanges
 from causal_tables import write_table
 
@@ -36,9 +36,10 @@ def test_a_suggestion_holds_everything(tmp_path):
         pytest.approx(found.seen.values[:, 1].min()),
         pytest.approx(found.seen.values[:, 1].max()),
     )
-    assert str(found).startswith("to raise Y, set X to 0: the expected Y is -1.5 ± 2.0")
+    sentence = "to raise Y, set X to 0: the expected Y is \N{MINUS SIGN}1.5 ± 2.0"
+    assert str(found).startswith(sentence)
     best = found.seen.values[found.seen.intervened[:, 0], 2].max()
-    assert found.reasons[-1].endswith(f"gave {signed(best)}")
+    assert found.reasons[-1].endswith(f"gave {in_words(best)}")
     assert json.loads(json.dumps(found.to_dict()))["suggestion"] == {"X": 0.0}
     # A frame, and a mapping of columns, are the same table.
     frame = pd.read_csv(path)
@@ -141,3 +142,6 @@ def test_a_small_deviation_of_a_large_number_is_seen():
     assert signed(1000008.6789) == "1e+06"
     assert signed(1000008.6789, 0.35) == "1000008.68"
     assert signed(-1.5, 2.0) == "-1.5"
+    assert in_words(351.23, 2.0) == "351.23"
+    assert in_words(351.23, 100.0) == "351"
+    assert in_words(-45231.0) == "\N{MINUS SIGN}45200"
