@@ -26,6 +26,7 @@ from jaxrig.console import (
     OutOption,
     check_writable,
     complain,
+    log_once,
     make_console,
     say,
     show_warnings,
@@ -290,6 +291,7 @@ def main() -> None:
         command.add_command(
             LazyCommand(entry.name, package_summary(entry.module), load)
         )
+    log_once()
     try:
         command()
     except REFUSALS as error:

@@ -1,6 +1,7 @@
 """What commands share: where they write to, options, and loading on use."""
 
 import importlib
+import logging
 import os
 import re
 import sys
@@ -62,6 +63,19 @@ def show_warnings(show: Callable[[str], None]) -> None:
         show(f"warning: {mend_cache(str(message)) or message}")
 
     warnings.showwarning = shown
+
+
+def log_once() -> None:
+    """Show each message of a logger once: a command may read the same file often."""
+    told: set[str] = set()
+
+    def is_news(record: logging.LogRecord) -> bool:
+        line, before = record.getMessage(), len(told)
+        told.add(line)
+        return len(told) > before
+
+    if logging.lastResort is not None:  # what shows messages where nothing is set up
+        logging.lastResort.addFilter(is_news)
 
 
 @contextmanager

@@ -237,6 +237,11 @@ def test_a_real_error_is_one_line_and_debug_shows_the_rest():
         command = [sys.executable, "-c", fails.format(work)]
         done = jaxrig_process("demo", command=command)
         assert (done.returncode, done.stderr) == (status, f"error: {said}\n")
+    noisy = (
+        "[__import__('logging').getLogger('a').error('odd') for _ in 'ab'] and 1 / 0"
+    )
+    done = jaxrig_process("demo", command=[sys.executable, "-c", fails.format(noisy)])
+    assert done.stderr == "odd\nerror: division by zero\n", "a message is shown once"
     assert "Traceback" in jaxrig_process("--debug", "demo", command=command).stderr
 
 

@@ -12,7 +12,6 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from jaxarc.cli.play import count_steps
 from jaxarc.cli.tasks import PathOption, check_picture, write_picture
 from jaxarc.config import EnvironmentConfig, JaxArcConfig
 from jaxarc.draw import (
@@ -25,7 +24,7 @@ from jaxarc.draw import (
 from jaxarc.draw.terminal import beside
 from jaxrig.console import check_writable, make_console, say
 from jaxrig.report import Figure, Report, Section
-from jaxrig.report.text import format_number
+from jaxrig.report.text import count_of, format_number
 
 if TYPE_CHECKING:
     from jaxarc.log import ExperimentLogger
@@ -75,6 +74,7 @@ def rollout(
     """Run a random agent in many environments; report its speed and its results."""
     check_writable(out)
     # Imported here, so that help and typos do not wait for JAX.
+    from jaxarc.log import ExperimentLogger
     from jaxarc.recording import save_recording
     from jaxarc.registration import make
     from jaxarc.rollouts import random_rollout
@@ -83,12 +83,12 @@ def rollout(
     settings = None if log is None else read_log_settings(log)
     console = make_console()
     env, _ = make(env_id, dataset_path=path)
+    # What a log needs and is not there is refused before the run.
+    logger = settings and ExperimentLogger(settings, console=console)
     result = random_rollout(env, actions.value, envs, steps, seed, make_meter())
     console.print(rollout_table(env_id, result))
-    if settings is not None:
-        from jaxarc.log import ExperimentLogger
-
-        with ExperimentLogger(settings, console=console) as logger:
+    if logger is not None:
+        with logger:
             if result.recording is not None:
                 log_recording(logger, result.recording, result.recording.load_task())
             figures = {n: v for n, v in vars(result).items() if n != "recording"}
@@ -147,9 +147,9 @@ def demonstrate(
     save_recordings(out, recordings)
     say(
         console,
-        f"{len(recordings):,} episodes, one for each pair of {env_id}; a plan has "
-        f"{np.median(lengths):g} actions at the median and {lengths.max()} at most, "
-        "with Submit",
+        f"{count_of(len(recordings), 'episode')}, one for each pair of {env_id}; a "
+        f"plan has {np.median(lengths):g} actions at the median and {lengths.max()} at "
+        "most, with Submit",
     )
     if missing := len(lengths) - len(recordings):
         say(console, f"{missing} pairs need more than {steps} steps and are left out")
@@ -160,11 +160,12 @@ def rollout_table(env_id: str, result: "RolloutResult") -> Table:
     """Return a table of a rollout, a line for each figure."""
     rate = result.solved / result.episodes if result.episodes else 0.0
     total = result.environments * result.steps
+    tasks = count_of(result.tasks, "task")
     means = "unknown (no episode ended)", "unknown"
     if result.episodes:
         means = f"{result.mean_return:.3f}", f"{result.mean_length:.1f}"
     figures = {
-        "environment": f"{env_id}, {result.tasks} tasks, {result.form} actions",
+        "environment": f"{env_id}, {tasks}, {result.form} actions",
         "steps": f"{result.environments:,} x {result.steps:,} = {total:,}",
         "steps per second": format_number(result.steps_per_second),
         "seconds": f"{result.seconds:.2f}, and {result.compile_seconds:.2f} to start",
@@ -261,7 +262,7 @@ def summarize(recording: "Recording", frames: list[EpisodeFrame]) -> str:
     total = sum(recording.rewards)
     return (
         f"{recording.task} ({recording.dataset}), {kind} {recording.pair + 1}: "
-        f"{count_steps(len(frames) - 1)}, return {total:+z.3f}, similarity "
+        f"{count_of(len(frames) - 1, 'step')}, return {total:+z.3f}, similarity "
         f"{frames[-1].similarity:.3f}; all rewards match the recording."
     )
 

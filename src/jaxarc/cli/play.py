@@ -20,6 +20,7 @@ from jaxarc.ops.operations import COLORS, get_operation_name
 from jaxarc.ops.operations import ARCLEOperationType as Op
 from jaxarc.tasks import open_dataset
 from jaxrig.console import check_writable, make_console
+from jaxrig.report.text import count_of
 from jaxrig.settings import nearest
 
 if TYPE_CHECKING:
@@ -223,16 +224,11 @@ def play(
         if save is not None:
             table.save(str(save))
     solved, total = player.solved, sum(frame.reward for frame in player.frames)
-    result = f"{int(solved.sum())} of {len(solved)} pairs solved"
-    steps_taken = count_steps(player.steps)
+    result = f"{int(solved.sum())} of {count_of(len(solved), 'pair')} solved"
+    steps_taken = count_of(player.steps, "step")
     console.print(
         f"{task}: {result}, {steps_taken}, return {total:+z.3f}", highlight=False
     )
-
-
-def count_steps(steps: int) -> str:
-    """Return a number of steps in words."""
-    return f"{steps} step" if steps == 1 else f"{steps} steps"
 
 
 def read_lines(script: Path | None, console: Console) -> Iterator[str]:
@@ -335,7 +331,7 @@ class PlaySession:
         solved = player.solved
         words = [
             f"{kind} {player.current_pair + 1} of {len(solved)}",
-            count_steps(player.steps),
+            count_of(player.steps, "step"),
         ]
         if not player.mode or player.done:
             words.append(f"similarity {player.frame.similarity:.3f}")

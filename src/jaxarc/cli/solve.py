@@ -18,6 +18,7 @@ from jaxarc.tasks import parsers
 from jaxarc.tasks.sources import dataset_kind, split_of
 from jaxrig.atomic import write_file
 from jaxrig.console import OutOption, check_writable, make_console, say
+from jaxrig.report.text import count_of
 
 if TYPE_CHECKING:
     from jaxarc.learning.solver.network import NetworkConfig
@@ -195,7 +196,10 @@ def _training_tasks(
         )
     left_out = len(parser.tasks.ids) - len(ids)
     if left_out:
-        say(console, f"{left_out} tasks with grids above {side} x {side} left out")
+        say(
+            console,
+            f"{count_of(left_out, 'task')} with grids above {side} x {side} left out",
+        )
     buffer = parser.buffer(ids)
     largest = int(np.asarray(buffer.sizes).max())
     return fit_tasks(buffer, largest, largest)
@@ -300,6 +304,6 @@ def _print_counts(console: Console, rows: list[dict[str, Any]], left_out: int) -
         table.append(line | {"two attempts": two})
     console.print(table_of(table))
     if left_out:
-        say(console, f"{left_out} tasks with larger grids left out")
+        say(console, f"{count_of(left_out, 'task')} with larger grids left out")
     if len(known) < len(rows):
         say(console, f"{len(rows) - len(known)} tests have no known output")

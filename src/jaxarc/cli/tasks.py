@@ -21,6 +21,7 @@ from jaxarc.tasks.download import DatasetDownloader
 from jaxarc.tasks.sources import DATASETS, dataset_kind
 from jaxarc.tasks.splits import available_named_subsets, resolve_selector
 from jaxrig.console import JsonFlag, check_writable, make_console, say
+from jaxrig.report.text import count_of
 
 PICTURES = (".svg", ".png", ".pdf")
 
@@ -86,7 +87,7 @@ def list_tasks(
     console = make_console()
     console.print(table_of(rows))
     if dataset is not None and selector is not None:
-        console.print(f"{len(rows)} tasks", highlight=False)
+        console.print(count_of(len(rows), "task"), highlight=False)
 
 
 def show(

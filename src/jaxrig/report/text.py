@@ -42,6 +42,15 @@ def format_number(value: Number) -> str:
     return _without_zeros(f"{number:,.{max(0, SIGNIFICANT_DIGITS - 1 - power)}f}")
 
 
+def count_of(number: int, noun: str) -> str:
+    """Return a number of things in words.
+
+    >>> count_of(1, "task"), count_of(1200, "task")
+    ('1 task', '1,200 tasks')
+    """
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 def linear_ticks(
     low: Number, high: Number, count: int = 5, whole: bool = False
 ) -> tuple[float, ...]:

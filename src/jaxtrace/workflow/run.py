@@ -15,6 +15,7 @@ from jaxrig import Meter, record_compilations
 from jaxrig.atomic import remove_path
 from jaxrig.memory import tree_bytes
 from jaxrig.progress import starting
+from jaxrig.report.text import count_of
 from jaxtrace.config import memory_budget_bytes
 from jaxtrace.io.store import open_store
 from jaxtrace.settings import GIB
@@ -51,7 +52,8 @@ def run_case(
             tell(note)
         first, last = plan.time_span
         tell(
-            f"{plan.particles:,} particles, {plan.n_timesteps:,} frames from t = "
+            f"{count_of(plan.particles, 'particle')}, "
+            f"{count_of(plan.n_timesteps, 'frame')} from t = "
             f"{first:.6g} to {last:.6g}"
         )
         found = _frames_there(store_path(case))

@@ -60,6 +60,15 @@ def rollout(*words):
 
 
 @pytest.mark.slow  # many programs
+def test_a_log_that_cannot_be_written_is_refused_before_the_run(tmp_path, monkeypatch):
+    drawn = {"visualization": {"output_formats": ["png"]}}
+    log_config(tmp_path, **drawn).to_yaml_file(tmp_path / "log.yaml")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    done = rollout("AGI1-00d62c1b", "--log", str(tmp_path / "log.yaml"))
+    assert isinstance(done.exception, ImportError)
+    assert "steps per second" not in done.output
+
+
 def test_figures_a_replay_file_and_a_log(tmp_path):
     path = tmp_path / "e.json"
     log_config(tmp_path).to_yaml_file(tmp_path / "log.yaml")
@@ -69,7 +78,7 @@ def test_figures_a_replay_file_and_a_log(tmp_path):
     )
     assert done.exit_code == 0, done.output
     assert "4 x 60 = 240" in done.output
-    assert "1 tasks, bbox actions" in done.output
+    assert "1 task, bbox actions" in done.output
     assert "steps per second" in done.output
     recording = load_recording(path)
     assert recording.task == "00d62c1b"
