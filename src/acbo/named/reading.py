@@ -22,6 +22,7 @@ from acbo.named.tables import (
     read_frame,
     read_targets,
     target_flags,
+    units_below_header,
     write_targets,
 )
 from acbo.types import import_extra
@@ -222,7 +223,11 @@ def _as_frame(data: Any) -> tuple[Any, list[str]]:
     empty = [name for name in empty if plain_name(name) not in CERTAIN]
     if empty:
         notes.append(f"{_names(empty)} was left out: the column is empty")
-    return frame.drop(columns=empty).dropna(how="all"), notes
+    frame = frame.drop(columns=empty).dropna(how="all")
+    if units := units_below_header(frame):
+        notes.append(f"the row below the header holds units ({units}): left out")
+        frame = frame.iloc[1:]
+    return frame, notes
 
 
 def _names(names: Sequence[str]) -> str:

@@ -217,6 +217,26 @@ def _decode(data: bytes) -> str:
         return data.decode("cp1252", errors="replace")
 
 
+# A number and more, such as <0.1 or 12 mg, but not 1/h.
+_AMOUNT = re.compile(r"[<>~]?\s*[-+]?\d[\d.,]*\s*([^\W\d].*)?")
+
+
+def units_below_header(frame: Any) -> str:
+    """Return the units in the first row of a frame, if columns of numbers have none
+    there but words; else "".
+    """
+    given = frame.iloc[0].dropna()
+    if not all(isinstance(cell, str) for cell in given):
+        return ""
+    known = frame.iloc[1:].notna()
+    numbers = frame.iloc[1:].map(lambda cell: _is_value(str(cell))) & known
+    numeric = frame.columns[2 * numbers.sum() > known.sum()]
+    words = [cell.strip() for name, cell in given.items() if name in numeric]
+    if any(_is_value(word) or _AMOUNT.fullmatch(word) for word in words):
+        return ""
+    return ", ".join(dict.fromkeys(words))
+
+
 def write_csv(path: str | os.PathLike[str], table: DataTable) -> None:
     """Write the table as a CSV file that `read_csv` reads back equal."""
     write_file(path, table_to_frame(table).to_csv(index=False))

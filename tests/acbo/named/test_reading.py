@@ -100,6 +100,23 @@ def test_files_of_spreadsheets(tmp_path, separator, encoding):
     np.testing.assert_array_equal(table.values[:, 1:], NUMBERS)
 
 
+def test_a_row_of_units_below_the_header_is_told_once(tmp_path):
+    lines = [
+        "dose,temp,growth",
+        "mM,°C,1/h",
+        *(f"{2 * n},3{n % 4},{n * n}" for n in range(9)),
+    ]
+    path = tmp_path / "table.csv"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    table = read_table(path, "growth")
+    assert table.values[:, 2].tolist() == [n * n for n in range(9)]
+    assert len(table.notes) == 1
+    assert "(mM, °C, 1/h): left out" in table.notes[0]
+    # One cell that is no number says nothing of the row.
+    path.write_text("\n".join([lines[0], "1,n.d.,4", *lines[2:]]), encoding="utf-8")
+    assert read_table(path, "growth").dropped == 1
+
+
 def test_cells_that_are_no_numbers_are_missing():
     weak = ["<0.1", np.nan, *NUMBERS[2:, 0]]
     table = read_table(messy(**{"Temp (°C)": weak, "rare": [1.0] + [None] * 11}))
