@@ -24,8 +24,10 @@ TIME_UNITS = {
     **dict.fromkeys(("ns", "nanosecond", "nanoseconds"), 1e-9),
 }
 _PLAIN = ("standard", "gregorian", "proleptic_gregorian", "utc", "tai")
-_ALIASES = {"360": "360_day", "365": "365_day", "366": "366_day",
-            "thirty_day_months": "360_day"}  # fmt: skip
+_ALIASES = {
+    **{"360": "360_day", "365": "365_day", "366": "366_day"},
+    "thirty_day_months": "360_day",
+}
 _DAYS = {"noleap": 365, "365_day": 365, "all_leap": 366, "366_day": 366, "360_day": 360}
 
 
