@@ -8,7 +8,7 @@ import numpy as np
 from acbo.pictures.graph import draw_graph
 from acbo.policy.advisor import load_policy
 from acbo.policy.suggest import Ask, Suggestion, Trial
-from acbo.types import MINIMIZE, percent, plus_minus, signed
+from acbo.types import MINIMIZE, MINUS, percent, plus_minus, signed
 from jaxrig.report import (
     Beside,
     Figure,
@@ -35,12 +35,14 @@ def campaign_page(
     """
     target = now.seen.target
     goal = "minimize" if now.seen.direction == MINIMIZE else "maximize"
+    outcomes = [float(row[target]) for row in told]
+    better = min if now.seen.direction == MINIMIZE else max
+    reached = f": {now.said(target, better(outcomes))} so far" if told else ""
     report = Report(
-        f"Campaign to {goal} {target}",
+        f"Campaign to {goal} {target}{reached}",
         f"{len(now.seen.values)} rows, {len(told)} of them from this campaign.",
     )
     trials = {trial.number: trial for each in asked for trial in each.trials}
-    outcomes = [float(row[target]) for row in told]
     standing = _standing(now, asked, told, outcomes, still)
     report.add(Section("Where it stands", *standing))
     report.add(Section(f"What causes {target}", *_causes(now, asked)))
@@ -61,10 +63,11 @@ def _standing(
     parts: list[Part] = []
     if told:
         best = outcomes.index(better(outcomes))
+        reached = now.said(target, outcomes[best])
         parts.append(
             Text(
                 f"The best outcome so far is that of row {best + 1}: "
-                f"{_set_in(told[best])} gave {target} = {signed(outcomes[best])}."
+                f"{_set_in(told[best])} gave {target} = {reached}."
             )
         )
     for trial in still:
@@ -73,11 +76,10 @@ def _standing(
         if not now.worthwhile:
             parts.append(Text(f"Now {now.nothing_to_gain()}."))
         parts.append(Text(f"Next: {now.sentence(now.experiments[0])}."))
-    if told:
-        parts.append(_progress(now, outcomes, better))
+    drawn = [_progress(now, outcomes, better)] if told else []
     gains = [max(trial.gain for trial in each.trials) for each in asked]
     if len(gains) > 1:
-        parts.append(
+        drawn.append(
             Figure(
                 line_chart(
                     {"gain": (np.arange(1, len(gains) + 1), gains)},
@@ -89,7 +91,11 @@ def _standing(
                 "time that the campaign was asked.",
             )
         )
-    return parts
+    return [*parts, *_in_pairs(drawn)]
+
+
+def _in_pairs(drawn: Sequence[Figure]) -> list[Part]:
+    return [Beside(*drawn[i : i + 2]) for i in range(0, len(drawn), 2)]
 
 
 def _progress(now: Suggestion, outcomes: Sequence[float], better: Any) -> Figure:
@@ -129,7 +135,6 @@ def _causes(now: Suggestion, asked: Sequence[Ask]) -> list[Part]:
     parts: list[Part] = [Beside(graph, table)]
     names = [each.variable for each in order[:EFFECTS]]
     drawn = [effect_figure(now, name) for name in names]
-    parts += [Beside(*drawn[i : i + 2]) for i in range(0, len(drawn), 2)]
     if len(asked) > 1:
         times = np.arange(1, len(asked) + 1)
         names = [each.variable for each in order[:CURVES]]
@@ -144,12 +149,12 @@ def _causes(now: Suggestion, asked: Sequence[Ask]) -> list[Part]:
             x_label="times asked",
             y_label="probability",
         )
-        parts.append(
+        drawn.append(
             Figure(
                 chart, caption="Direct or indirect, each time the campaign was asked."
             )
         )
-    return parts
+    return [*parts, *_in_pairs(drawn)]
 
 
 def effect_figure(now: Suggestion, name: str) -> Figure:
@@ -188,7 +193,9 @@ def _set_in(row: Mapping[str, Any]) -> str:
     names = [
         name for name in str(row.get("intervention_targets", "")).split("; ") if name
     ]
-    shown = lambda cell: cell if isinstance(cell, str) else signed(cell)
+    shown = lambda cell: (
+        cell if isinstance(cell, str) else signed(cell).replace("-", MINUS)
+    )
     done = [f"{name} = {shown(row[name])}" for name in names]
     return ", ".join(done) or "nothing set"
 

@@ -132,12 +132,16 @@ class Suggestion(Shown):
         target = self.seen.target
         goal = "lower" if self.seen.direction == MINIMIZE else "raise"
         done = " and ".join(
-            f"{name} to {_told(self.seen, self.labels, name, value)}"
+            f"{name} to {self.said(name, value)}"
             for name, value in experiment.settings.items()
         )
         mean = plus_minus(experiment.expected, experiment.std).replace("-", MINUS)
         why = "".join(f". {reason}" for reason in experiment.reasons)
         return f"to {goal} {target}, set {done}: the expected {target} is {mean}{why}"
+
+    def said(self, name: str, value: float) -> str:
+        """Return a value for a sentence, in as many digits as its range needs."""
+        return _told(self.seen, self.labels, name, value)
 
     def shown(self, name: str, value: float) -> str:
         """Return a value for people, as the text that the table has in its place."""
