@@ -99,6 +99,7 @@ def test_what_looks_wrong_is_kept_with_a_warning(campaign, values, settings, wor
     assert re.search(words, "; ".join(str(each.message) for each in caught))
     (row,) = campaign.told()
     assert {name: row[name] for name in given} == given
+    assert campaign.ask(again=True).rows == 24 + ("not used" not in words)
 
 
 @pytest.mark.parametrize(

@@ -145,6 +145,8 @@ def read_table(
             "least 2" + "".join(f"; {note}" for note in notes)
         )
     numbers = _telling(numbers, usable, wanted, notes)
+    there = [found if part else {} for found, part in zip(sets, partial, strict=True)]
+    partial &= _sets_what_is_left(there, tuple(numbers), notes)
     values = np.stack(list(numbers.values()), axis=1)
     flags, soft = target_flags(sets, tuple(numbers))
     labels = {name: both for name, both in labels.items() if name in numbers}

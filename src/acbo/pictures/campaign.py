@@ -129,7 +129,7 @@ def _causes(now: Suggestion, asked: Sequence[Ask]) -> list[Part]:
     ]
     columns = ("variable", "cause", "direct cause", "set to", f"expected {target}")
     drawing = draw_graph(now.seen.names, now.edge_probs, target)
-    caption = "Probability of each direct edge, from all rows."
+    caption = "Probability of each direct edge, from all complete rows."
     graph = Figure(drawing, caption=caption, alt="Causal graph")
     table = Table(columns, rows, caption="As of now, the most likely first.")
     parts: list[Part] = [Beside(graph, table)]

@@ -82,6 +82,12 @@ def test_experiments_that_lack_what_was_measured_are_kept_apart():
     assert table.dropped == 3
     assert any("1 of 7 rows lack 'm': their outcomes" in n for n in table.notes)
     assert read_table(rows).partial is None
+    # A row that sets c, which is the same in all complete rows, tells of no setting.
+    more = {"c": [1.0, 7.0, *[1.0] * 5], "do": ["", "x; c", *[""] * 5]}
+    other = read_table(rows | more, "y")
+    assert other.names == ("x", "m", "y")
+    assert other.partial is None
+    assert "1 rows were left out: they set 'c'" in other.notes
     # More than half of m is missing: the column goes, unless it is to be kept.
     rows["m"][5:] = [gap, gap]
     assert read_table(rows, "y").names == ("x", "y")
