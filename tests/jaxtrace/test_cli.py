@@ -161,7 +161,7 @@ def test_exponents(call, tmp_path, kind):
 
 def test_exponents_of_a_flow_by_its_name(call, tmp_path, monkeypatch):
     asked = []
-    monkeypatch.setattr(results, "compute_ftle", asked.append)
+    monkeypatch.setattr(results, "compute_ftle", lambda case, meter: asked.append(case))
     monkeypatch.setattr(results, "save_ftle", lambda found, folder: [folder / "a.npz"])
     done = call("ftle", "double_gyre", *EXPONENTS, tmp_path)
     assert f"wrote {tmp_path / 'a.npz'}" in done.output.replace("\n", "")
