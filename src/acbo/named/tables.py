@@ -226,7 +226,7 @@ def units_below_header(frame: Any) -> str:
     there but words; else "".
     """
     given = frame.iloc[0].dropna()
-    if not all(isinstance(cell, str) for cell in given):
+    if len(frame) < 3 or not all(isinstance(cell, str) for cell in given):
         return ""
     known = frame.iloc[1:].notna()
     numbers = frame.iloc[1:].map(lambda cell: _is_value(str(cell))) & known

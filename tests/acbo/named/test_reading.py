@@ -121,6 +121,9 @@ def test_a_row_of_units_below_the_header_is_told_once(tmp_path):
     # One cell that is no number says nothing of the row.
     path.write_text("\n".join([lines[0], "1,n.d.,4", *lines[2:]]), encoding="utf-8")
     assert read_table(path, "growth").dropped == 1
+    path.write_text("\n".join(lines[:2]), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"has 1 row.* give at least 2"):
+        read_table(path, "growth")
 
 
 def test_cells_that_are_no_numbers_are_missing():
