@@ -176,7 +176,8 @@ def run_demo(
     ] = Progress.auto,
 ) -> None:
     """Run every installed system on built-in data and write one report."""
-    from jaxrig.report import Report, Section, machine_table
+    from jaxrig.report import Report, Section
+    from jaxrig.report.page import machine_table
 
     report = Report(
         "jaxrig",

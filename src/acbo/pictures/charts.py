@@ -19,8 +19,8 @@ from jaxrig.report import (
     Text,
     bar_chart,
     line_chart,
-    wilson,
 )
+from jaxrig.report.charts import wilson
 
 FEWEST = 10  # predictions in a bin that is drawn
 

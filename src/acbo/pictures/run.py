@@ -20,8 +20,8 @@ from jaxrig.report import (
     Table,
     Text,
     line_chart,
-    machine_table,
 )
+from jaxrig.report.page import machine_table
 
 
 def settings(

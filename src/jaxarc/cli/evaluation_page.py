@@ -20,9 +20,9 @@ from jaxrig.report import (
     Text,
     bar_chart,
     line_chart,
-    machine_table,
-    wilson,
 )
+from jaxrig.report.charts import wilson
+from jaxrig.report.page import machine_table
 
 # Results by player and kind of pairs, then by seed.
 Played = Mapping[tuple[str, str], Mapping[int, Any]]

@@ -1,6 +1,6 @@
 """One self-contained HTML page from text, tables, figures and players."""
 
-from jaxrig.report.charts import bar_chart, line_chart, wilson
+from jaxrig.report.charts import bar_chart, line_chart
 from jaxrig.report.images import png_from_array
 from jaxrig.report.page import (
     Beside,
@@ -13,7 +13,6 @@ from jaxrig.report.page import (
     Section,
     Table,
     Text,
-    machine_table,
 )
 from jaxrig.report.players import Axis, ColorBar, Player, Points
 
@@ -34,7 +33,5 @@ __all__ = [
     "Text",
     "bar_chart",
     "line_chart",
-    "machine_table",
     "png_from_array",
-    "wilson",
 ]

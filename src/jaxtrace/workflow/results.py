@@ -22,8 +22,8 @@ from jaxrig.report import (
     Section,
     Table,
     Text,
-    machine_table,
 )
+from jaxrig.report.page import machine_table
 from jaxtrace.analysis.flow_maps import SILENT, ftle
 from jaxtrace.analysis.statistics import analyze_trajectory_results
 from jaxtrace.bounds import PLANES, Box, box_bounds

@@ -8,7 +8,7 @@ from scipy import stats
 
 from acbo.pictures import charts
 from acbo.posterior.distribution import create_parent_set_posterior
-from jaxrig.report import wilson
+from jaxrig.report.charts import wilson
 
 SUMS = np.array([[100.0, 5.0, 40.0], [10.0, 2.0, 36.0], [12.0, 5.0, 30.0]])
 
