@@ -121,9 +121,9 @@ def test_the_memory_limit_sets_the_batches(monkeypatch):
     sizes = []
     advect = module.FlowMap.advect
 
-    def counted(self, seeds, directions):
+    def counted(self, seeds, *rest):
         sizes.append(len(seeds))
-        return advect(self, seeds, directions)
+        return advect(self, seeds, *rest)
 
     monkeypatch.setattr(module.FlowMap, "advect", counted)
     configure(memory_limit_gb=1e-5)
@@ -140,11 +140,11 @@ def test_the_memory_limit_sets_the_batches(monkeypatch):
 def test_out_of_memory_halves_the_batch(monkeypatch):
     advect, sizes = module.FlowMap.advect, []
 
-    def scarce(self, seeds, directions):
+    def scarce(self, seeds, *rest):
         sizes.append(len(seeds))
         if len(seeds) > 3:
             raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: out of memory")
-        return advect(self, seeds, directions)
+        return advect(self, seeds, *rest)
 
     monkeypatch.setattr(module.FlowMap, "advect", scarce)
     ends = flow_map(UniformFlow(), np.zeros((10, 3)), 0.0, 1.0, n_steps=2)
