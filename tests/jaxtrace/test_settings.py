@@ -42,8 +42,8 @@ def test_what_is_right_is_converted(read, given, expected):
     [
         (settings.percent, -1, "from 0 to 100"),
         (settings.per_axis(whole()), [1, 2], "one for each of x, y and z"),
-        (settings.per_axis(whole()), {"x": 1, "y": 1}, "a value for z"),
-        (settings.per_axis(whole()), {"w": 1}, "not w"),
+        (settings.per_axis(whole()), {"x": 1, "y": 1}, "has no 'z': give it too"),
+        (settings.per_axis(whole()), {"w": 1}, "has 'w': give x, y and z"),
         (settings.per_axis(whole()), {"x": 1, "y": 0, "z": 1}, r"key\.y is 0"),
         (settings.pair, [1], "two numbers"),
         (settings.rising, [2, 1], "the second larger"),
