@@ -164,7 +164,7 @@ def episode_parts(tasks: TaskParser, results: Sequence[RolloutResult]) -> list[P
             Text(
                 f"Task {ENCLOSED} of ARC-AGI-1, fifth demonstration: flood fill paints "
                 "every area that green encloses. Agents choose among the same 42 "
-                f"operations, on this machine up to {fastest / 1e3:,.0f} thousand "
+                f"operations, on this machine up to {float(f'{fastest:.3g}'):,.0f} "
                 f"times a second in {ENVIRONMENTS:,} environments."
             ),
             report.Code(
