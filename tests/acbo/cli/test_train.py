@@ -92,6 +92,7 @@ def test_options_of_another_kind_are_refused(tmp_path, words, message):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:2 items do not divide")  # of the tests' 8 devices
 def test_a_surrogate_for_real(tmp_path):
     sizes = ("--steps", "2", "--dim", "8", "--layers", "1", "--batch", "2")
     words = ["train", "surrogate", "--out", str(tmp_path), *sizes, "--variables", "3"]

@@ -46,7 +46,7 @@ def test_a_script_answers_the_test(tmp_path):
     assert done.exit_code == 0
     assert "Target" not in done.output
     assert "the episode has ended: solved" in done.output
-    assert "1 of 1 pairs solved, 5 steps" in done.output
+    assert "1 of 1 pair solved, 5 steps" in done.output
     assert load_recording(path).mode == 1
 
 
@@ -56,7 +56,7 @@ def test_a_wrong_answer_can_be_taken_back():
     assert "the episode has ended: not solved" in output
     assert "undo reverts the last step" in output
     assert "there is no step to undo" in output
-    assert "0 of 1 pairs solved, 0 steps" in output
+    assert "0 of 1 pair solved, 0 steps" in output
 
 
 @pytest.mark.slow  # compiles a program of its own
