@@ -1,6 +1,6 @@
 """Check on paper costs: seconds as a function of sizes, fitted and then foretold.
 
-    python benchmarks/cost_model.py [grid mesh build arc posterior]
+    python benchmarks/cost_model.py [grid slices mesh build arc posterior]
 
 Each model is a sum of a few terms, such as `call + steps * (step + particles * each)`.
 Its constants are fitted to the first sizes of a case (least squares of relative errors,
@@ -106,6 +106,18 @@ MODELS = {
         STEPPED,
         [(1_000, 50), (1_000, 400), (32_000 * large, 50), (32_000 * large, 200)],
         [(4_000, 200), (16_000 * large, 100), (64_000 * large, 200)],
+    ),
+    "slices": Model(
+        lambda slices, side: track(
+            lambda: grid_gyre((side, side, side), slices), 16_000, 100
+        ),
+        {
+            "run": lambda slices, side: 1.0,
+            "slice": lambda slices, side: slices,
+            "node": lambda slices, side: side**3,
+        },
+        [(5, 32), (80, 32), (5, 96), (40, 64)],
+        [(20, 64), (40, 96), (80, 48)],
     ),
     "mesh": Model(
         functools.partial(track, mesh_gyre),
