@@ -85,9 +85,8 @@ def warn_of_seeds(
         found["not finite"] = ~np.isfinite(np.asarray(seeds)).all(1)
         if not known:
             wrapped = np.asarray(wrap(seeds))
-            found["outside the data"] = ((wrapped < room[0]) | (wrapped > room[1])).any(
-                1
-            )
+            beyond = (wrapped < room[0]) | (wrapped > room[1])
+            found["outside the data"] = beyond.any(axis=1)
     if field.sphere is None:
         _warn_of_rounding(box, seeds.dtype)
     elif not field.searches:

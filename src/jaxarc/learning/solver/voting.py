@@ -78,8 +78,7 @@ def _read_in_parts(
 ) -> tuple[Int[Array, "n h w"], Float[Array, "n h w"]]:
     """Return the likeliest color of every asked cell, and its log probability.
 
-    All 512 examples at once would take 15 GB for grids of 12 x 12 cells, and longer
-    than parts whose attention weights stay near the caches.
+    All 512 examples at once would take 15 GB for grids of 12 x 12 cells.
     """
 
     def read(part: Example) -> tuple[Array, Array]:
