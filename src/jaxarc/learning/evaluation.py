@@ -17,10 +17,10 @@ from jaxtyping import Array, Int, PRNGKeyArray, Shaped
 
 from jaxarc.actions import BboxAction, MaskAction, PointAction
 from jaxarc.ops.operations import ARCLEOperationType as Op
-from jaxarc.recording import Recording, action_numbers
+from jaxarc.recording import Recording, action_numbers, check_repeatable
 from jaxarc.tasks.identity import extract_task_id_from_index
 from jaxarc.types import JaxArcTask
-from jaxarc.wrappers.episodes import AnyEnvironment
+from jaxarc.wrappers.episodes import AnyEnvironment, refuse_resets
 from jaxrig.compile_guard import compile_once
 from jaxrig.learn import Choice
 
@@ -93,6 +93,7 @@ def evaluate(
         raise ValueError(f"attempts is {attempts}: allow at least one")
     if greedy and not hasattr(policy, "best"):
         raise TypeError(f"a {type(policy).__name__} has no `best`: leave greedy out")
+    refuse_resets(env, "an evaluation plays one episode of every pair")
     rows, pairs = every_pair(env)
     if len(rows) == 0:
         raise ValueError("there is no pair to play: the tasks have none in this mode")
@@ -110,11 +111,10 @@ def record_episode(
 ) -> tuple[Recording, JaxArcTask]:
     """Return one of the episodes, and its task: `run_again` plays it.
 
-    `place` counts the pairs of the result. Augmented tasks are not those played.
+    `place` counts the pairs of the result.
     """
     params = env.params
-    if params.augment:
-        raise ValueError("the tasks were augmented: evaluate without `augment`")
+    check_repeatable(params)
     row, steps = int(result.rows[place]), int(result.steps[attempt, place])
     task = jax.tree.map(lambda x: x[row], params.buffer)
     take = lambda step: jax.tree.map(lambda x: x[attempt, place, step], result.actions)

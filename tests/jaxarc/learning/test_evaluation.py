@@ -10,14 +10,16 @@ from arc_agents import STEPS, Idler, Oracle, Submitter, Wanderer, write_small_ta
 from arc_environments import clipping
 from jaxarc.envs.environment import Environment
 from jaxarc.learning import evaluation
+from jaxarc.learning.demonstrations import demonstrate
 from jaxarc.learning.evaluation import evaluate, every_pair
 from jaxarc.learning.policy import PointPolicy, RandomPolicy
-from jaxarc.learning.training import PAINTING
+from jaxarc.learning.training import PAINTING, LearnEnvironment
 from jaxarc.recording import run_again
 from jaxarc.registration import make
+from jaxarc.rollouts import random_rollout
 from jaxarc.tasks.samples import create_demo_task, stack_task_list
 from jaxarc.types import JaxArcTask
-from jaxarc.wrappers import AnswerObservationWrapper
+from jaxarc.wrappers import AnswerObservationWrapper, AutoReset, Vectorize
 
 pytestmark = pytest.mark.slow  # many programs to compile
 
@@ -186,3 +188,23 @@ def test_what_cannot_be_played_is_refused(folder):
     env = Environment(clipping(), stack_task_list([bare]), 1)
     with pytest.raises(ValueError, match="no pair to play"):
         evaluate(Oracle(), env, KEY)
+    for outer in (AutoReset, Vectorize):
+        with pytest.raises(ValueError, match="one episode of every pair"):
+            evaluate(Oracle(), outer(make_env(folder)), KEY)
+        with pytest.raises(ValueError, match="learners begin other episodes"):
+            LearnEnvironment(outer(env))
+
+
+@pytest.mark.parametrize(
+    "change", [{"augment": True}, {"grid_initialization": {"empty_weight": 1.0}}]
+)
+def test_what_no_replay_could_repeat_is_not_recorded(folder, change):
+    env = make("Mini-all", dataset_path=str(folder), max_episode_steps=3, **change)[0]
+    assert random_rollout(env, environments=2, steps=3).recording is None
+    result = evaluate(Idler(), env, KEY, 1)
+    for record in (
+        lambda: evaluation.record_episode(result, env, 0, 0),
+        lambda: demonstrate(env),
+    ):
+        with pytest.raises(ValueError, match="which a replay could not repeat"):
+            record()
