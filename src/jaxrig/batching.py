@@ -58,9 +58,12 @@ def pad_axis(tree: PyTree, length: int) -> PyTree:
     A copy of a valid item is valid too: padding with zeros would run a function on
     values it was never meant to see.
     """
-    missing = length - axis_length(tree)
+    present = axis_length(tree)
+    missing = length - present
     if missing <= 0:
         return tree
+    if present == 0:
+        raise ValueError("no items: there is none to repeat")
 
     def pad(leaf: Any) -> Any:
         array = np if isinstance(leaf, np.ndarray) else jnp

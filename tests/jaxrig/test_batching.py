@@ -180,6 +180,8 @@ def test_pad_axis_repeats_the_last_item(count, length):
 def test_arrays_without_a_common_axis_are_refused():
     with pytest.raises(ValueError, match=r"\(2,\), \(3,\).*no common first axis"):
         batching.axis_length([np.ones(2), np.ones(3)])
+    with pytest.raises(ValueError, match="no items: there is none to repeat"):
+        batching.pad_axis(np.ones((0, 3)), 4)
     with pytest.raises(ValueError, match=r"chunk_size is 2\.5: give a whole number"):
         batching.map_chunked(lambda x: x, chunk_size=2.5)  # pyright: ignore
     with pytest.raises(ValueError, match="chunk_size is 0"):
