@@ -83,7 +83,9 @@ def split_axis(tree: PyTree, parts: int) -> tuple[PyTree, ...]:
 
 @functools.partial(jax.jit, static_argnums=1)
 def _split(tree: PyTree, parts: int) -> tuple[PyTree, ...]:
-    size = axis_length(tree) // parts
+    size, left = divmod(axis_length(tree), parts)
+    if left:
+        raise ValueError(f"{size * parts + left} items are no {parts} equal parts")
     cut = lambda i: jax.tree.map(lambda x: x[i * size : (i + 1) * size], tree)
     return tuple(cut(i) for i in range(parts))
 

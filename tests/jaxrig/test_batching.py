@@ -54,6 +54,8 @@ def test_parts_that_run_together_are_the_whole():
     parts = batching.split_axis({"x": jnp.arange(6), "y": jnp.ones((6, 2))}, 3)
     doubled = batching.call_together(jax.jit(lambda p: p["x"] * 2), parts)
     assert batching.join_axis(doubled).tolist() == [0, 2, 4, 6, 8, 10]
+    with pytest.raises(ValueError, match="7 items are no 2 equal parts"):
+        batching.split_axis(jnp.arange(7), 2)
 
 
 def test_an_empty_axis_gives_empty_results_of_the_right_shape():
