@@ -8,6 +8,7 @@ import pytest
 
 from arc_agents import STEPS, Idler, Oracle, Submitter, Wanderer, write_small_tasks
 from arc_environments import clipping
+from arc_samples import raw_tasks, write_tasks
 from jaxarc.envs.environment import Environment
 from jaxarc.learning import evaluation
 from jaxarc.learning.demonstrations import demonstrate
@@ -45,7 +46,9 @@ def as_result(rows, solved, **more):
     blank = np.zeros(solved.shape)
     names = ("similarity", "steps", "rewards", "actions")
     arrays = dict.fromkeys(names, blank) | more
-    return evaluation.EvaluationResult(rows, np.zeros_like(rows), solved, **arrays)
+    known = arrays.pop("known", np.ones_like(rows, bool))
+    pairs = np.zeros_like(rows)
+    return evaluation.EvaluationResult(rows, pairs, known, solved, **arrays)
 
 
 @pytest.mark.parametrize(
@@ -160,6 +163,21 @@ def test_rates_by_hand():
     found = as_result([0, 0, 1, 1, 2], solved)
     rates = found.pair_rate, found.first_rate, found.task_rate
     assert rates == pytest.approx((3 / 5, 2 / 5, 1 / 3))
+    some = as_result([0, 0, 1, 1, 2], solved, known=np.array([1, 0, 1, 1, 0], bool))
+    rates = some.pair_rate, some.first_rate, some.task_rate
+    assert rates == pytest.approx((1.0, 2 / 3, 1.0))
+    assert (some.figures()["pairs"], some.figures()["tasks"]) == (3, 2)
+
+
+def test_tests_without_a_known_output_do_not_count(tmp_path):
+    hidden = raw_tasks("a", pairs=(2, 1), answers=False)
+    env = make_env(write_tasks(tmp_path, [*hidden, *raw_tasks("b", pairs=(2, 1))]), 1)
+    result = evaluate(Oracle(), env, KEY, 1)
+    assert result.known.tolist() == [False, True]
+    assert not result.solved[0, 0]
+    assert result.pair_rate == result.task_rate == 1.0
+    none = evaluate(Oracle(), make_env(write_tasks(tmp_path / "n", hidden), 1), KEY, 1)
+    assert np.isnan(none.pair_rate)
 
 
 def test_figures_and_their_summary():
