@@ -270,6 +270,21 @@ def checked_start(
     return found
 
 
+def check_pairs(tasks: JaxArcTask, mode: int, rows: Any = None) -> None:
+    """Refuse known tasks, by default all, without a pair to begin with."""
+    counts = (tasks.num_train_pairs, tasks.num_test_pairs)[mode]
+    if is_traced((counts, rows)):
+        return
+    counts = np.atleast_1d(np.asarray(counts))
+    chosen = np.arange(len(counts)) if rows is None else np.atleast_1d(rows)
+    if not counts[chosen].all():
+        raise ValueError(
+            f"{('train', 'test')[mode]} mode has no pair of task row "
+            f"{chosen[counts[chosen] == 0].tolist()} to begin with: leave these tasks "
+            "out, or use the other episode_mode"
+        )
+
+
 def checked_augmentation(
     tasks: JaxArcTask, shown: Augmentation | None, count: int | None = None
 ) -> Augmentation | None:

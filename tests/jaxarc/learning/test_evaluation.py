@@ -1,5 +1,7 @@
 """What counts as solved, with players whose success is known beforehand."""
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -203,9 +205,10 @@ def test_what_cannot_be_played_is_refused(folder):
         evaluate(Oracle(), make_env(folder), KEY, 0)
     none = jnp.zeros((), jnp.int32)
     bare = eqx.tree_at(lambda t: t.num_test_pairs, create_demo_task(5, 5), none)
-    env = Environment(clipping(), stack_task_list([bare]), 1)
+    env = Environment(clipping(), stack_task_list([bare]))
+    tests = dataclasses.replace(env.params, episode_mode=1)
     with pytest.raises(ValueError, match="no pair to play"):
-        evaluate(Oracle(), env, KEY)
+        evaluate(Oracle(), Environment(params=tests), KEY)
     for outer in (AutoReset, Vectorize):
         with pytest.raises(ValueError, match="one episode of every pair"):
             evaluate(Oracle(), outer(make_env(folder)), KEY)
