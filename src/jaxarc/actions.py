@@ -213,5 +213,11 @@ def _as_int32(**numbers: ArrayLike) -> dict[str, Array]:
 
 
 def create_mask_action(operation: ArrayLike, selection: ArrayLike) -> MaskAction:
-    """Return a mask action from a Python integer and any boolean array."""
-    return MaskAction(as_int32(operation, "operation"), jnp.asarray(selection, bool))
+    """Return a mask action from a Python integer and cells, booleans or fractions.
+
+    Of fractions a step selects from its threshold on, which is not known here.
+    """
+    cells = jnp.asarray(selection)
+    fractions = jnp.issubdtype(cells.dtype, jnp.floating)
+    cells = cells if fractions else cells.astype(bool)
+    return MaskAction(as_int32(operation, "operation"), cells)

@@ -21,6 +21,7 @@ from jaxarc.actions import (
 from jaxarc.config import DatasetConfig, HistoryConfig, JaxArcConfig
 from jaxarc.draw import EpisodeFrame, draw_task, episode_section
 from jaxarc.envs.functional import arc_reset, arc_step
+from jaxarc.envs.starts import EnvParams
 from jaxarc.ops.operations import NUM_OPERATIONS
 from jaxarc.ops.operations import ARCLEOperationType as Op
 from jaxarc.state import ArcEnvState
@@ -69,6 +70,20 @@ class Recording:
         dataset = dataclasses.replace(self.config.dataset, dataset_path=os.fspath(path))
         config = dataclasses.replace(self.config, dataset=dataset)
         return dataclasses.replace(self, config=config)
+
+
+def is_repeatable(params: EnvParams) -> bool:
+    """Return whether pair and actions are all that a replay has to know."""
+    return not params.augment and params.config.grid_initialization is None
+
+
+def check_repeatable(params: EnvParams) -> None:
+    """Refuse to record what a replay could not repeat."""
+    if not is_repeatable(params):
+        raise ValueError(
+            "episodes are recorded without augmentation and grid_initialization, "
+            "which a replay could not repeat: make the environment without them"
+        )
 
 
 def action_numbers(action: StructuredAction) -> tuple[int, ...]:

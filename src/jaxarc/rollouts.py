@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxarc.actions import BboxAction, MaskAction, PointAction
 from jaxarc.envs.environment import Environment
-from jaxarc.recording import Recording, action_numbers
+from jaxarc.recording import Recording, action_numbers, is_repeatable
 from jaxarc.tasks.identity import extract_task_id_from_index
 from jaxarc.wrappers import (
     AutoReset,
@@ -36,7 +36,8 @@ class RolloutResult:
     """What a rollout did; means are over finished episodes, nan where there are none.
 
     `best_similarity` is the best any environment reached; `recording` holds the first
-    episode of the first environment, unless its task has no id or was augmented.
+    episode of the first environment, unless its task has no id or no replay could
+    repeat it.
     """
 
     environments: int
@@ -154,7 +155,7 @@ def _runner(environments: int, form: str, meter: Meter) -> Any:
 def _first_episode(env: Any, first: Any, form: str, trail: Any) -> Recording | None:
     """Return the first episode of the first environment, as far as it got."""
     task_id = extract_task_id_from_index(first.task_index)
-    if task_id is None or env.params.augment:
+    if task_id is None or not is_repeatable(env.params):
         return None
     actions, rewards, last = jax.device_get(trail)
     ends = np.flatnonzero(last)

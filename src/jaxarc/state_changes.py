@@ -11,7 +11,7 @@ from jaxarc import bits
 from jaxarc.bits import compiled
 from jaxarc.episode import Episode, pack_flags, repack
 from jaxarc.ops.canvas import Canvas
-from jaxarc.types import JaxArcTask, check_content, is_traced, measure
+from jaxarc.types import JaxArcTask, check_colors, check_content, is_traced, measure
 
 _GRIDS = ("working_grid", "working_grid_mask", "clipboard", "clipboard_mask")
 _FLAGS = ("demo_completion_status", "test_completion_status")
@@ -115,7 +115,10 @@ def _working(state: Any, values: dict[str, Array]) -> tuple[Array, Array]:
 def _clipboard(state: Any, values: dict[str, Array]) -> tuple[Array, Array]:
     """Return layers and corner of the content: without a mask, all colors but 0."""
     grid = jnp.asarray(values.get("clipboard", state.clipboard))
-    return _content(grid, values.get("clipboard_mask", grid > 0))
+    mask = values.get("clipboard_mask", grid > 0)
+    if not is_traced((grid, mask)):
+        check_colors("clipboard", *map(np.asarray, (grid, mask)))
+    return _content(grid, mask)
 
 
 @compiled

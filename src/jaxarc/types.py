@@ -99,7 +99,9 @@ class JaxArcTask(eqx.Module, Shown):
         grids, masks = (
             _join(xp, *arrays) for arrays in zip(*named.values(), strict=True)
         )
-        planes = bits.pack_grid(xp.where(masks, grids, bits.PADDING))
+        # Unsigned colors, of which -1 would be another one, are widened first.
+        cells = xp.where(masks, grids.astype(np.int32), bits.PADDING)
+        planes = bits.pack_grid(cells)
         sizes = xp.stack(measure(masks), axis=-1)
         counts = (num_train_pairs, num_test_pairs, task_index)
         whole = JaxArcTask.from_packed(planes, sizes, *counts, width, slots)
@@ -329,6 +331,11 @@ def check_content(name: str, grids: np.ndarray, masks: np.ndarray) -> None:
             f"a mask of {name} is not a filled rectangle at the top left corner: "
             "content starts at row 0, column 0, padding follows"
         )
+    check_colors(name, grids, masks)
+
+
+def check_colors(name: str, grids: np.ndarray, masks: np.ndarray) -> None:
+    """Refuse grids that hold unknown colors where their masks are True."""
     content = grids[masks]
     if content.size and (content.min() < 0 or content.max() > COLOR_RANGE[1]):
         raise ValueError(

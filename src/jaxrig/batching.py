@@ -58,9 +58,12 @@ def pad_axis(tree: PyTree, length: int) -> PyTree:
     A copy of a valid item is valid too: padding with zeros would run a function on
     values it was never meant to see.
     """
-    missing = length - axis_length(tree)
+    present = axis_length(tree)
+    missing = length - present
     if missing <= 0:
         return tree
+    if present == 0:
+        raise ValueError("no items: there is none to repeat")
 
     def pad(leaf: Any) -> Any:
         array = np if isinstance(leaf, np.ndarray) else jnp
@@ -80,7 +83,9 @@ def split_axis(tree: PyTree, parts: int) -> tuple[PyTree, ...]:
 
 @functools.partial(jax.jit, static_argnums=1)
 def _split(tree: PyTree, parts: int) -> tuple[PyTree, ...]:
-    size = axis_length(tree) // parts
+    size, left = divmod(axis_length(tree), parts)
+    if left:
+        raise ValueError(f"{size * parts + left} items are no {parts} equal parts")
     cut = lambda i: jax.tree.map(lambda x: x[i * size : (i + 1) * size], tree)
     return tuple(cut(i) for i in range(parts))
 

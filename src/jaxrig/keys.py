@@ -5,6 +5,7 @@ randomness of item 7 is the same in a batch of 8 and of 8,000. Typed keys
 (`jax.random.key`) and raw ones (`jax.random.PRNGKey`) both work and stay what they are.
 """
 
+import operator
 import zlib
 
 import jax
@@ -21,7 +22,8 @@ def batch_keys(key: PRNGKeyArray, count: int) -> Keys:
     if count < 0:
         raise ValueError(f"count is {count}: give a whole number from 0")
     # Not jax.random.split: with some implementations its keys depend on their number.
-    return jax.vmap(jax.random.fold_in, (None, 0))(key, jnp.arange(count))
+    places = jnp.arange(operator.index(count))  # a fraction would be rounded up
+    return jax.vmap(jax.random.fold_in, (None, 0))(key, places)
 
 
 def named_key(key: PRNGKeyArray, name: str) -> PRNGKeyArray:

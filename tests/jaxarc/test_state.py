@@ -255,6 +255,8 @@ def test_wrong_values_are_refused():
         state.replace(working_grid=np.full((SIDE, SIDE), -1))
     with pytest.raises(ValueError, match="colors are 0 to 9"):
         state.replace(working_grid=np.full((SIDE, SIDE), 12))
+    with pytest.raises(ValueError, match=r"clipboard holds 17 to 17.* are 0 to 9"):
+        state.replace(clipboard=np.full((SIDE, SIDE), 17))
     with pytest.raises(ValueError, match=r"selected has shape \(2,\)"):
         state.replace(selected=np.ones(2, bool))
     with pytest.raises(ValueError, match="same DatasetConfig"):

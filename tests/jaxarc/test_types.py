@@ -71,10 +71,17 @@ def test_a_pair_that_is_not_there_is_refused():
                 get(index)
 
 
-def test_lists_are_taken_as_arrays():
+def test_lists_and_all_whole_numbers_are_taken():
+    """Unsigned ones too, of which -1 is another color."""
     arrays = random_arrays()
     lists = jax.tree.map(lambda leaf: np.asarray(leaf).tolist(), arrays)
     assert eqx.tree_equal(JaxArcTask(**lists), JaxArcTask(**arrays))
+    for kind in (np.uint8, np.int8, np.uint64):
+        cast = lambda x, kind=kind: np.asarray(x).astype(
+            kind if x.ndim and x.dtype != bool else x.dtype
+        )
+        given = {name: cast(jnp.asarray(x)) for name, x in arrays.items()}
+        assert eqx.tree_equal(JaxArcTask(**given), JaxArcTask(**arrays))
 
 
 def test_cells_outside_the_mask_become_padding():

@@ -54,6 +54,8 @@ def test_parts_that_run_together_are_the_whole():
     parts = batching.split_axis({"x": jnp.arange(6), "y": jnp.ones((6, 2))}, 3)
     doubled = batching.call_together(jax.jit(lambda p: p["x"] * 2), parts)
     assert batching.join_axis(doubled).tolist() == [0, 2, 4, 6, 8, 10]
+    with pytest.raises(ValueError, match="7 items are no 2 equal parts"):
+        batching.split_axis(jnp.arange(7), 2)
 
 
 def test_an_empty_axis_gives_empty_results_of_the_right_shape():
@@ -180,6 +182,8 @@ def test_pad_axis_repeats_the_last_item(count, length):
 def test_arrays_without_a_common_axis_are_refused():
     with pytest.raises(ValueError, match=r"\(2,\), \(3,\).*no common first axis"):
         batching.axis_length([np.ones(2), np.ones(3)])
+    with pytest.raises(ValueError, match="no items: there is none to repeat"):
+        batching.pad_axis(np.ones((0, 3)), 4)
     with pytest.raises(ValueError, match=r"chunk_size is 2\.5: give a whole number"):
         batching.map_chunked(lambda x: x, chunk_size=2.5)  # pyright: ignore
     with pytest.raises(ValueError, match="chunk_size is 0"):

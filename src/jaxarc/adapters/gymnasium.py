@@ -12,7 +12,7 @@ import numpy as np
 from jaxarc.envs.checks import checked_start
 from jaxarc.envs.spaces import Bounded, DictSpace, Discrete, MultiBinary, Space
 from jaxarc.registration import make
-from jaxarc.wrappers.episodes import AutoReset, Vectorize, has_wrapper
+from jaxarc.wrappers.episodes import AutoReset, Vectorize, refuse_resets
 from jaxrig.compile_guard import compile_once
 from jaxrig.machine import missing_extra
 
@@ -311,11 +311,7 @@ def _masked(info: dict[str, Any], rows: np.ndarray) -> dict[str, Any]:
 
 
 def _check(env: Any, render_mode: str | None) -> None:
-    if has_wrapper(env, AutoReset, Vectorize):
-        raise ValueError(
-            "the environment has AutoReset or Vectorize around it: pass the inner one, "
-            "since Gymnasium resets and batches by its own rules"
-        )
+    refuse_resets(env, "Gymnasium resets and batches by its own rules")
     if render_mode is not None and render_mode not in RENDER_MODES:
         raise ValueError(
             f"render_mode is {render_mode!r}: it is None or one of "

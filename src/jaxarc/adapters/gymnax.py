@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from jaxarc.envs.spaces import Bounded, Discrete, Space
 from jaxarc.envs.starts import EnvParams
-from jaxarc.wrappers.episodes import AnyEnvironment, AutoReset, Vectorize, has_wrapper
+from jaxarc.wrappers.episodes import AnyEnvironment, AutoReset, refuse_resets
 
 REPORTED = ("operation_id", "similarity", "solved")
 
@@ -35,11 +35,7 @@ class GymnaxEnvironment:
     """
 
     def __init__(self, env: AnyEnvironment):
-        if has_wrapper(env, AutoReset, Vectorize):
-            raise ValueError(
-                "the environment has AutoReset or Vectorize around it: pass the inner "
-                "one, since gymnax resets and maps by its own rules"
-            )
+        refuse_resets(env, "gymnax resets and maps by its own rules")
         self.env = AutoReset(env)
 
     @property

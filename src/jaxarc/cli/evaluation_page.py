@@ -45,7 +45,9 @@ def evaluation_page(
 ) -> Report:
     """Return the page; `env` holds the tests, `records` are the metrics of training."""
     rates = {key: _mean_rate(results) for key, results in played.items()}
-    count = len(next(iter(played[TESTS].values())).pairs)
+    count = int(next(iter(played[TESTS].values())).known.sum())
+    if count == 0:
+        raise ValueError("no test has a known output: a page has no rate to show")
     share = np.array([rates[TESTS]])
     # Seeds replay the same tests, so that they do not count as more of these.
     low, high = (f"{end[0]:.0%}" for end in wilson(share, np.array([float(count)])))

@@ -272,7 +272,7 @@ def _play(tasks: "JaxArcTask", answers: "Answers") -> list[dict[str, Any]]:
         figures.append(
             {
                 "drawn by": name,
-                "tests": len(result.pairs),
+                "tests": int(result.known.sum()),
                 "one attempt": int(result.solved[0].sum()),
                 "two attempts": len(actions),
                 "median actions": float(np.median(actions)) if len(actions) else None,

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from jaxarc.cli import episodes
-from jaxarc.cli.evaluation_page import evaluation_page, learning_curve
+from jaxarc.cli.evaluation_page import TESTS, evaluation_page, learning_curve
 from jaxarc.cli.tasks import PathOption, table_of
 from jaxarc.config import JaxArcConfig
 from jaxrig.atomic import write_file
 from jaxrig.console import HostsOption, OutOption, check_writable, make_console, say
+from jaxrig.report.text import count_of
 
 if TYPE_CHECKING:
     from jaxarc.learning.training import AgentConfig
@@ -186,13 +187,17 @@ def evaluate(
             play = partial(evaluation.evaluate, player, env, attempts=attempts)
             results = {seed: play(jax.random.key(seed)) for seed in range(seeds)}
             summary = evaluation.summarize(results)
-            figures[f"{name}/{kind}"] = summary
+            if results[0].known.any():
+                figures[f"{name}/{kind}"] = summary
             played[name, kind] = results
             row = {"player": name, "pairs": kind, "number": int(summary["pairs"][0])}
             for column, rate in RATES.items():
                 row[column] = "{:.1%} ± {:.1%}".format(*summary[rate])
             rows.append(row)
     console.print(table_of(rows, title=f"{run}, after {updates} updates"))
+    unknown = int((~played[TESTS][0].known).sum())
+    if unknown:
+        say(console, f"left out: {count_of(unknown, 'test')} without a known output")
     if out is not None:
         record = {"run": str(run), "updates": updates, "figures": figures}
         write_file(out, json.dumps(record, indent=1) + "\n")
@@ -202,14 +207,20 @@ def evaluate(
         page = evaluation_page(
             played,
             agent.environment(1),
-            f"The agent of {run} learned from the demonstrations of "
-            f"{agent.config.environment} in {updates:,} updates"
-            + ", and is shown the answers"
-            * agent.config.answer,
+            _about(run, agent.config, updates),
             f"{command} --html {html}",
             read_metrics(run),
         )
         say(console, f"open {page.write(html)}")
+
+
+def _about(run: Path, config: "AgentConfig", updates: int) -> str:
+    return (
+        f"The agent of {run} learned from the demonstrations of "
+        f"{config.environment} in {updates:,} updates"
+        + ", and is shown the answers"
+        * config.answer
+    )
 
 
 def _number(value: float | None) -> str:

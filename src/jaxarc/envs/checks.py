@@ -14,8 +14,9 @@ from jaxtyping import Array, Bool
 from jaxarc.actions import BboxAction, MaskAction, PointAction, as_int32
 from jaxarc.config import ConfigValidationError, JaxArcConfig
 from jaxarc.envs.direct_calls import fields_of
-from jaxarc.episode import is_stack
+from jaxarc.episode import Augmentation, is_stack
 from jaxarc.ops.operations import NUM_OPERATIONS
+from jaxarc.tasks.augment import check_augmentation
 from jaxarc.tasks.identity import registered_id
 from jaxarc.tasks.samples import create_demo_task
 from jaxarc.types import JaxArcTask, is_traced
@@ -199,7 +200,9 @@ def checked_mode(episode_mode: Any, config: JaxArcConfig) -> int:
 
 def count_keys(keys: Any) -> int:
     """Return how many keys there are; one key by itself is refused."""
-    shape = np.shape(keys)
+    if not hasattr(keys, "dtype"):
+        raise TypeError(f"keys is a {type(keys).__name__}: join them, jnp.stack(keys)")
+    shape = keys.shape
     typed = shape and jnp.issubdtype(keys.dtype, jax.dtypes.prng_key)
     if len(shape) != (1 if typed else 2):
         raise ValueError(
@@ -265,6 +268,39 @@ def checked_start(
             counts = counts[np.asarray(row)]
         _refuse(names[1], pair, counts, ("demonstration pairs", "test pairs")[mode])
     return found
+
+
+def check_pairs(tasks: JaxArcTask, mode: int, rows: Any = None) -> None:
+    """Refuse known tasks, by default all, without a pair to begin with."""
+    counts = (tasks.num_train_pairs, tasks.num_test_pairs)[mode]
+    if is_traced((counts, rows)):
+        return
+    counts = np.atleast_1d(np.asarray(counts))
+    chosen = np.arange(len(counts)) if rows is None else np.atleast_1d(rows)
+    if not counts[chosen].all():
+        raise ValueError(
+            f"{('train', 'test')[mode]} mode has no pair of task row "
+            f"{chosen[counts[chosen] == 0].tolist()} to begin with: leave these tasks "
+            "out, or use the other episode_mode"
+        )
+
+
+def checked_augmentation(
+    tasks: JaxArcTask, shown: Augmentation | None, count: int | None = None
+) -> Augmentation | None:
+    """Return how tasks are to be shown, once for each of `count` starts if given."""
+    if shown is None:
+        return None
+    given = shown.symmetry, shown.permutation
+    symmetry, permutation = check_augmentation(*given, tasks.height, tasks.width)
+    places = () if count is None else (count,)
+    if symmetry.shape not in ((), places):
+        raise ValueError(
+            f"augmentation.symmetry has shape {symmetry.shape}: give one number, or in "
+            "a batch one for each key"
+        )
+    spread = lambda x, *shape: jnp.broadcast_to(x, (*places, *shape))
+    return Augmentation(spread(symmetry), spread(permutation, permutation.shape[-1]))
 
 
 def _refuse(name: str, index: Any, count: Any, what: str) -> None:

@@ -157,8 +157,10 @@ class Environment(Identified):
         instead.
         """
         params = env_params or self.params
-        row, pair = checks.checked_start(params.buffer, params.episode_mode, task, pair)
-        return _reset(params, key, row, pair, augmentation)
+        tasks = params.buffer
+        row, pair = checks.checked_start(tasks, params.episode_mode, task, pair)
+        shown = checks.checked_augmentation(tasks, augmentation)
+        return _reset(params, key, row, pair, shown)
 
     def step(
         self, state: State, action: Any, env_params: Params = None

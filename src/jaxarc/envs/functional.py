@@ -101,6 +101,8 @@ def _reset(
     tasks, mode = checks.tasks_or_demo(tasks, config), checks.checked_mode(mode, config)
     (row, pair), many = chosen.values(), count is not None
     row, pair = checks.checked_start(tasks, mode, row, pair, tuple(chosen), count)
+    checks.check_pairs(tasks, mode, row)
+    augmentation = checks.checked_augmentation(tasks, augmentation, count)
     episode, seen = _start(
         *(key, tasks, pair, row, augmentation), rules=(config, mode, many)
     )

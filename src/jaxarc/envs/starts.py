@@ -21,7 +21,13 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt
 from jaxarc import bits
 from jaxarc.bits import Flag, Index, PackedGrid, similarity
 from jaxarc.config import GridInitializationConfig, JaxArcConfig
-from jaxarc.envs.checks import checked_config, checked_mode, find_rows, task_ids
+from jaxarc.envs.checks import (
+    check_pairs,
+    checked_config,
+    checked_mode,
+    find_rows,
+    task_ids,
+)
 from jaxarc.envs.transition import begin
 from jaxarc.episode import (
     Augmentation,
@@ -82,6 +88,7 @@ class EnvParams(eqx.Module):
             )
         mode = checked_mode(episode_mode, config)
         rows = _checked_rows(subset_indices, buffer.pairs.shape[0])
+        check_pairs(buffer, mode, rows)
         distinct = rows is None or len(np.unique(rows)) == len(rows)
         if rows is not None and not (distinct or config.dataset.shuffle_tasks):
             raise ValueError(

@@ -16,7 +16,7 @@ from jaxarc.envs.starts import EnvParams
 from jaxarc.learning.evaluation import evaluate, every_pair
 from jaxarc.learning.planner import KINDS, plan
 from jaxarc.ops.operations import ARCLEOperationType as Op
-from jaxarc.recording import FORMS, Recording
+from jaxarc.recording import FORMS, Recording, check_repeatable
 from jaxarc.tasks.identity import extract_task_id_from_index
 from jaxarc.types import measure
 from jaxarc.wrappers.episodes import AnyEnvironment
@@ -120,11 +120,7 @@ def demonstrate(
     Submit, which an episode on a demonstration ends without.
     """
     params = env.params
-    if params.augment or params.config.grid_initialization is not None:
-        raise ValueError(
-            "episodes are recorded without augmentation and grid_initialization, "
-            "which a replay could not repeat: make the environment without them"
-        )
+    check_repeatable(params)
     places = list(zip(*(x.tolist() for x in every_pair(env)), strict=True))
     outputs = _grids(env)[1]
     known = [place for place in places if np.any(outputs[place] >= 0)]

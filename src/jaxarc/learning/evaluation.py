@@ -3,6 +3,7 @@
 Every pair of every task is played, a fresh episode for each attempt. On demonstrations
 a pair counts when its grid becomes right. On test pairs only a Submit counts; an agent
 that has not submitted by its last step is made to, so that every attempt has an answer.
+Pairs whose output is not known are played as well, and count nowhere.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,10 +18,10 @@ from jaxtyping import Array, Int, PRNGKeyArray, Shaped
 
 from jaxarc.actions import BboxAction, MaskAction, PointAction
 from jaxarc.ops.operations import ARCLEOperationType as Op
-from jaxarc.recording import Recording, action_numbers
+from jaxarc.recording import Recording, action_numbers, check_repeatable
 from jaxarc.tasks.identity import extract_task_id_from_index
 from jaxarc.types import JaxArcTask
-from jaxarc.wrappers.episodes import AnyEnvironment
+from jaxarc.wrappers.episodes import AnyEnvironment, refuse_resets
 from jaxrig.compile_guard import compile_once
 from jaxrig.learn import Choice
 
@@ -38,10 +39,11 @@ class Player(Protocol):
 
 @dataclass(frozen=True)
 class EvaluationResult:
-    """What happened on every pair, in every attempt."""
+    """What happened on every pair, in every attempt; rates are of `known` pairs."""
 
     rows: np.ndarray
     pairs: np.ndarray
+    known: np.ndarray  # whether the output of a pair is
     solved: np.ndarray  # attempts, pairs
     similarity: np.ndarray
     steps: np.ndarray
@@ -51,31 +53,42 @@ class EvaluationResult:
     @property
     def pair_rate(self) -> float:
         """Return the share of pairs solved in one of the attempts."""
-        return float(self.solved.any(axis=0).mean())
+        return _mean(self._found[self.known])
 
     @property
     def first_rate(self) -> float:
         """Return the share of pairs solved in the first attempt."""
-        return float(self.solved[0].mean())
+        return _mean(self.solved[0][self.known])
 
     @property
     def task_rate(self) -> float:
         """Return the share of tasks of which every pair was solved."""
-        pair_solved = self.solved.any(axis=0)
-        missed = np.unique(self.rows[~pair_solved])
-        return 1.0 - len(missed) / len(np.unique(self.rows))
+        missed = self.rows[self.known & ~self._found]
+        return _mean(~np.isin(self._tasks, missed))
+
+    @property
+    def _found(self) -> np.ndarray:
+        return np.asarray(self.solved.any(axis=0))
+
+    @property
+    def _tasks(self) -> np.ndarray:
+        return np.unique(self.rows[self.known])
 
     def figures(self) -> dict[str, float]:
         """Return the figures of a results table."""
         return {
-            "pairs": float(len(self.pairs)),
-            "tasks": float(len(np.unique(self.rows))),
+            "pairs": float(self.known.sum()),
+            "tasks": float(len(self._tasks)),
             "pair_rate": self.pair_rate,
             "first_attempt_rate": self.first_rate,
             "task_rate": self.task_rate,
-            "mean_similarity": float(self.similarity.max(axis=0).mean()),
+            "mean_similarity": _mean(self.similarity.max(axis=0)[self.known]),
             "mean_steps": float(self.steps.mean()),
         }
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(values.mean()) if values.size else np.nan
 
 
 def evaluate(
@@ -93,6 +106,7 @@ def evaluate(
         raise ValueError(f"attempts is {attempts}: allow at least one")
     if greedy and not hasattr(policy, "best"):
         raise TypeError(f"a {type(policy).__name__} has no `best`: leave greedy out")
+    refuse_resets(env, "an evaluation plays one episode of every pair")
     rows, pairs = every_pair(env)
     if len(rows) == 0:
         raise ValueError("there is no pair to play: the tasks have none in this mode")
@@ -102,7 +116,11 @@ def evaluate(
         best = greedy and attempt == 0
         results.append(jax.device_get(_play_all(policy, env, keys, rows, pairs, best)))
     stacked = jax.tree.map(lambda *attempts: np.stack(attempts), *results)
-    return EvaluationResult(np.asarray(rows), np.asarray(pairs), *stacked)
+    played, params = (np.asarray(rows), np.asarray(pairs)), env.params
+    slots = played[1] + params.episode_mode * params.buffer.max_train_pairs
+    sizes = np.asarray(params.buffer.sizes)[played[0], slots, 1]
+    known = sizes[:, 0] > 0
+    return EvaluationResult(*played, known, *stacked)
 
 
 def record_episode(
@@ -110,11 +128,10 @@ def record_episode(
 ) -> tuple[Recording, JaxArcTask]:
     """Return one of the episodes, and its task: `run_again` plays it.
 
-    `place` counts the pairs of the result. Augmented tasks are not those played.
+    `place` counts the pairs of the result.
     """
     params = env.params
-    if params.augment:
-        raise ValueError("the tasks were augmented: evaluate without `augment`")
+    check_repeatable(params)
     row, steps = int(result.rows[place]), int(result.steps[attempt, place])
     task = jax.tree.map(lambda x: x[row], params.buffer)
     take = lambda step: jax.tree.map(lambda x: x[attempt, place, step], result.actions)

@@ -25,7 +25,7 @@ from jaxarc.wrappers import (
     ContextualObservationWrapper,
     InputGridObservationWrapper,
 )
-from jaxarc.wrappers.episodes import AnyEnvironment
+from jaxarc.wrappers.episodes import AnyEnvironment, refuse_resets
 from jaxrig.atomic import write_file
 from jaxrig.checkpoint import CheckpointManager
 from jaxrig.compile_guard import compile_once
@@ -51,6 +51,9 @@ class LearnEnvironment(eqx.Module):
     """
 
     env: AnyEnvironment
+
+    def __check_init__(self):
+        refuse_resets(self.env, "learners begin other episodes themselves")
 
     def reset(self, key: Any) -> tuple[Any, Any]:
         """Start an episode; return its state and observation."""

@@ -13,14 +13,15 @@ Odd ones exchange height and width and need a square padded shape. Only the acti
 is moved, and it stays at the top left corner.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Int, PRNGKeyArray, UInt
 
 from jaxarc import bits
-from jaxarc.types import JaxArcTask
+from jaxarc.types import JaxArcTask, is_traced
 from jaxrig.checks import check
 
 SYMMETRIES = 8
@@ -48,8 +49,9 @@ def augment_task(
 
     `permutation[c]` is what color `c` becomes. For a stack of tasks use `jax.vmap`.
     """
-    symmetry = _checked_symmetry(symmetry, task.height, task.width)
-    permutation = _checked_permutation(permutation)
+    symmetry, permutation = check_augmentation(
+        symmetry, permutation, task.height, task.width
+    )
     grid = lambda planes, size: transform_planes(
         planes, size, symmetry, permutation, task.width
     )
@@ -105,37 +107,38 @@ def random_augmentation(
     return symmetry, jnp.concatenate([colors[:1], shuffled])
 
 
-def _checked_symmetry(
-    symmetry: Int[ArrayLike, ""], height: int, width: int
-) -> Int[Array, ""]:
-    allowed = np.arange(SYMMETRIES) if height == width else np.arange(0, SYMMETRIES, 2)
+def check_augmentation(
+    symmetry: Any, permutation: Any, height: int, width: int
+) -> tuple[Int[Array, "*batch"], Int[Array, "*batch ten"]]:
+    """Return symmetries of grids of this shape and permutations as arrays.
+
+    What is neither is refused; where it is traced, when it is run.
+    """
+    allowed = np.arange(0, SYMMETRIES, 1 if height == width else 2, dtype=np.int32)
     rule = (
         f"on grids padded to {height} x {width} a symmetry is one of "
         f"{', '.join(map(str, allowed))}"
     )
-    if isinstance(symmetry, Tracer):
-        known = jnp.any(symmetry == jnp.asarray(allowed, symmetry.dtype))
-        return check(symmetry, known, f"{rule}: draw it with random_augmentation")
-    number = int(np.asarray(symmetry))
-    if number not in allowed:
-        remedy = "" if height == width else ", pad to a square to allow the odd ones"
-        raise ValueError(f"symmetry {number}: {rule}{remedy}")
-    return jnp.asarray(number, jnp.int32)
-
-
-def _checked_permutation(permutation: Int[ArrayLike, " ten"]) -> Int[Array, "10"]:
-    if jnp.shape(permutation) != (COLORS,):
+    wanted = (*jnp.shape(symmetry), COLORS)
+    if jnp.shape(permutation) != wanted:
         raise ValueError(
-            f"permutation has shape {jnp.shape(permutation)}: it must have one entry "
-            f"for each of the {COLORS} colors"
+            f"permutation has shape {jnp.shape(permutation)}: it must be {wanted}, one "
+            f"entry for each of the {COLORS} colors"
         )
-    if not isinstance(permutation, Tracer):
-        values = np.asarray(permutation)
-        if sorted(values.tolist()) != list(range(COLORS)):
-            raise ValueError(
-                f"{values.tolist()} is not a permutation of the colors 0 to 9"
-            )
-    return jnp.asarray(permutation, jnp.int32)
+    if not is_traced((symmetry, permutation)):
+        numbers, colors = np.asarray(symmetry), np.asarray(permutation)
+        if not np.isin(numbers, allowed).all():
+            remedy = ", pad to a square to allow the odd ones" * (height != width)
+            raise ValueError(f"symmetry {numbers}: {rule}{remedy}")
+        if not (np.sort(colors, axis=-1) == np.arange(COLORS)).all():
+            raise ValueError(f"{colors} is not a permutation of the colors 0 to 9")
+    symmetry, permutation = (
+        jnp.asarray(given, jnp.int32) for given in (symmetry, permutation)
+    )
+    if is_traced(symmetry):
+        known = jnp.any(symmetry[..., None] == allowed, axis=-1)
+        symmetry = check(symmetry, known, f"{rule}: draw it with random_augmentation")
+    return symmetry, permutation
 
 
 def _recolor(

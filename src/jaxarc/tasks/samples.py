@@ -75,7 +75,7 @@ def stack_task_list(tasks: Sequence[JaxArcTask]) -> JaxArcTask:
 def gather_task(buffer: JaxArcTask, index: Int[ArrayLike, ""]) -> JaxArcTask:
     """Return one task of a buffer; a traced index is clipped to its ends."""
     size = buffer_size(buffer)
-    if isinstance(index, int) and not 0 <= index < size:
+    if not is_traced(index) and not 0 <= np.asarray(index) < size:
         raise ValueError(f"index {index}: the buffer contains tasks 0 to {size - 1}")
     return jax.tree.map(lambda leaf: jnp.take(leaf, index, axis=0, mode="clip"), buffer)
 

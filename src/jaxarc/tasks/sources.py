@@ -161,8 +161,8 @@ def _solutions(path: Path) -> Iterator[Path]:
         yield found
 
 
-def _answers_of(path: Path) -> dict[str, Any]:
-    """Return the answers to a file of challenges by task; none where they are not."""
+def _answers_of(path: Path) -> dict[str, Any] | None:
+    """Return the answers to a file of challenges by task; None where there is none."""
     for solutions in _solutions(path):
         answers = read_json(solutions)
         if not isinstance(answers, dict):
@@ -170,7 +170,7 @@ def _answers_of(path: Path) -> dict[str, Any]:
                 f"{solutions}: holds no object of answers by task; download it again"
             )
         return answers
-    return {}
+    return None
 
 
 def _answered(task: Any, answers: Any, where: str) -> Any:
@@ -318,8 +318,8 @@ def parse_source(source: Source) -> PackedTasks:
                 raise _twice(source.title, task_id, path)
             where = str(path) if [*found] == [name] else f"{path} ({task_id})"
             try:
-                if task_id in answers:
-                    value = _answered(value, answers[task_id], where)
+                if answers is not None:
+                    value = _answered(value, answers.get(task_id), where)
                 tasks[task_id] = parse_task(value, task_id, where)
             except TaskError as error:
                 problems.append(str(error))

@@ -58,6 +58,15 @@ def refuse_around(wrapper: Wrapper, *kinds: type[Wrapper]) -> None:
         )
 
 
+def refuse_resets(env: Any, reason: str) -> None:
+    """Refuse an environment that resets or maps by itself where something else does."""
+    if has_wrapper(env, AutoReset, Vectorize):
+        raise ValueError(
+            "the environment has AutoReset or Vectorize around it: pass the inner one, "
+            f"since {reason}"
+        )
+
+
 class AutoReset(Wrapper):
     """Starts another episode in the step that ends one.
 
@@ -110,7 +119,8 @@ class MetricsState(eqx.Module):
 class MetricsWrapper(Wrapper):
     """Puts the figures of the episode in `extras["episode_metrics"]`.
 
-    On the last step of an episode they are those of the whole episode.
+    On the last step of an episode they are those of the whole episode, and stay so
+    where no other one follows.
     """
 
     def __check_init__(self):
@@ -127,6 +137,7 @@ class MetricsWrapper(Wrapper):
         self, state: MetricsState, action: Any, env_params: Params = None
     ) -> Result:
         """Advance by one action."""
+        over = self.env.arc_state(state.inner).episode.episode_done
         inner, step = self.env.step(state.inner, action, env_params)
         before = state.metrics
         length = before.episode_length + 1
@@ -141,6 +152,7 @@ class MetricsWrapper(Wrapper):
             steps_to_solve=jnp.where(first, length, before.steps_to_solve),
             was_truncated=step.truncated(),
         )
+        metrics = _choose(over, before, metrics)
         return MetricsState(inner, metrics), _with_metrics(step, metrics)
 
     def observe(self, state: Any, env_params: Params = None) -> Array:
@@ -161,8 +173,11 @@ class MetricsWrapper(Wrapper):
         """Return the state, or a start of another episode where it is done."""
         inner = self.env.auto_reset(state.inner, done, env_params)
         begun = _initial_metrics(self.env.arc_state(inner).episode.similarity_score)
-        merged = jax.tree.map(lambda a, b: jnp.where(done, a, b), begun, state.metrics)
-        return MetricsState(inner, merged)
+        return MetricsState(inner, _choose(done, begun, state.metrics))
+
+
+def _choose(first: Any, one: EpisodeMetrics, other: EpisodeMetrics) -> EpisodeMetrics:
+    return jax.tree.map(lambda a, b: jnp.where(first, a, b), one, other)
 
 
 def _initial_metrics(similarity: Float[Array, ""]) -> EpisodeMetrics:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
+import numpy as np
 from jaxtyping import PyTree
 
 from jaxrig.atomic import atomic_write
@@ -85,7 +86,8 @@ def as_metrics(metrics: eqx.Module | Mapping[str, Any]) -> Metrics:
             raise ValueError(
                 f"metric {name!r} is not a scalar: {jax.numpy.shape(value)}"
             )
-    return {name: value.item() for name, value in jax.device_get(dict(found)).items()}
+    host = jax.device_get(dict(found))
+    return {name: np.asarray(value).item() for name, value in host.items()}
 
 
 def _check_finite(metrics: Metrics, update: int) -> None:
@@ -173,6 +175,7 @@ def train(
     covers what this call ran. A loss that is not finite ends the run, and the state
     that led to it is not saved.
     """
+    whole(at_least=0)(updates, "updates")
     whole()(save_every, "save_every")
     if not save_seconds >= 0:  # infinite: by count alone
         raise wrong("save_seconds", save_seconds, "seconds from 0")

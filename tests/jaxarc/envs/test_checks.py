@@ -5,6 +5,7 @@ What is refused, and what the refusal says.
 
 import logging
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -18,7 +19,7 @@ from jaxarc.actions import (
     create_point_action,
 )
 from jaxarc.config import ConfigValidationError, EnvironmentConfig, JaxArcConfig
-from jaxarc.envs import checks
+from jaxarc.envs import Environment, arc_reset, checks
 from jaxarc.tasks.samples import stack_task_list
 from jaxrig.checks import error_mode
 
@@ -90,6 +91,19 @@ def test_choices_that_exist_become_arrays(stack, mode, row, pair):
     ):
         assert (found is None) == (chosen is None)
         assert found is None or (found.dtype, found.tolist()) == (jnp.int32, chosen)
+
+
+def test_tasks_without_a_pair_to_begin_with_are_refused(stack):
+    bare = eqx.tree_at(lambda t: t.num_test_pairs, stack, jnp.array([3, 0], jnp.int32))
+    for begin in (
+        lambda: Environment(CONFIG, bare, 1),
+        lambda: arc_reset(jax.random.key(0), CONFIG, bare, 1),
+        lambda: arc_reset(jax.random.key(0), CONFIG, bare, 1, task_row=1),
+    ):
+        with pytest.raises(ValueError, match=r"test mode has no pair of .* \[1\]"):
+            begin()
+    assert Environment(CONFIG, bare, 1, [0]).params.choices == 1
+    assert arc_reset(jax.random.key(0), CONFIG, bare, 1, task_row=0)[0].is_test_mode()
 
 
 def test_a_choice_for_each_of_many(stack):

@@ -17,6 +17,7 @@ from jaxarc.actions import (
 )
 from jaxarc.envs import Environment, functional
 from jaxarc.envs.functional import arc_reset, arc_step, batch_reset, batch_step
+from jaxarc.episode import Augmentation
 from jaxarc.tasks.samples import create_mock_task, stack_task_list
 from jaxrig.checks import CheckError, error_mode
 
@@ -269,6 +270,7 @@ def test_a_mask_of_numbers_selects_from_the_threshold_on(state):
     wanted = create_mask_action(3, cells >= 0.8)
     after = arc_step(state, fractions, config)
     assert_equal(after, arc_step(state, wanted, config))
+    assert_equal(after, arc_step(state, create_mask_action(3, cells), config))
     assert after[0].selected.sum() == 2
     whole = MaskAction(jnp.int32(3), jnp.asarray(cells >= 0.8, jnp.int32))
     assert_equal(arc_step(state, whole, config), after)
@@ -289,6 +291,33 @@ def test_a_batch_needs_a_key_for_each_environment(tasks):
     for one in (KEY, jax.random.key_data(KEY)):
         with pytest.raises(ValueError, match="give one key for every environment"):
             batch_reset(one, CONFIG, tasks[0])
+    with pytest.raises(TypeError, match=r"keys is a list: join them, jnp\.stack"):
+        batch_reset([KEY, KEY], CONFIG, tasks[0])
+
+
+def test_an_augmentation_is_one_for_all_or_one_for_each(tasks):
+    keys, colors = jax.random.split(KEY, 3), np.arange(10)
+    env = Environment(CONFIG, stack_task_list(tasks))
+
+    def start(symmetry, permutation, one=False):
+        shown = Augmentation(symmetry, permutation)
+        if one:
+            return env.reset(KEY, augmentation=shown)
+        return batch_reset(keys, CONFIG, tasks[0], 0, 0, augmentation=shown)
+
+    mixed = start(np.array([2, 0, 2]), np.stack([colors] * 3))
+    alike = start(2, colors)
+    for index, wanted in ((0, alike), (2, alike), (1, start(0, colors))):
+        assert_equal(row(mixed, index), row(wanted, index))
+    for symmetry, permutation, message in (
+        (1, colors, "symmetry 1: on grids padded to 5 x 7 .* is one of 0, 2, 4, 6"),
+        (2, colors + 1, "not a permutation of the colors"),
+        (2, colors[:9], r"permutation has shape \(9,\)"),
+        (np.array([2, 0]), np.stack([colors] * 2), "symmetry has shape .* one number"),
+    ):
+        for one in (False, True):
+            with pytest.raises(ValueError, match=message):
+                start(symmetry, permutation, one)
 
 
 def test_a_mask_of_another_shape_is_refused_before_it_runs(state):

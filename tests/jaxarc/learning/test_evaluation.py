@@ -1,5 +1,7 @@
 """What counts as solved, with players whose success is known beforehand."""
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -8,16 +10,19 @@ import pytest
 
 from arc_agents import STEPS, Idler, Oracle, Submitter, Wanderer, write_small_tasks
 from arc_environments import clipping
+from arc_samples import raw_tasks, write_tasks
 from jaxarc.envs.environment import Environment
 from jaxarc.learning import evaluation
+from jaxarc.learning.demonstrations import demonstrate
 from jaxarc.learning.evaluation import evaluate, every_pair
 from jaxarc.learning.policy import PointPolicy, RandomPolicy
-from jaxarc.learning.training import PAINTING
+from jaxarc.learning.training import PAINTING, LearnEnvironment
 from jaxarc.recording import run_again
 from jaxarc.registration import make
+from jaxarc.rollouts import random_rollout
 from jaxarc.tasks.samples import create_demo_task, stack_task_list
 from jaxarc.types import JaxArcTask
-from jaxarc.wrappers import AnswerObservationWrapper
+from jaxarc.wrappers import AnswerObservationWrapper, AutoReset, Vectorize
 
 pytestmark = pytest.mark.slow  # many programs to compile
 
@@ -43,7 +48,9 @@ def as_result(rows, solved, **more):
     blank = np.zeros(solved.shape)
     names = ("similarity", "steps", "rewards", "actions")
     arrays = dict.fromkeys(names, blank) | more
-    return evaluation.EvaluationResult(rows, np.zeros_like(rows), solved, **arrays)
+    known = arrays.pop("known", np.ones_like(rows, bool))
+    pairs = np.zeros_like(rows)
+    return evaluation.EvaluationResult(rows, pairs, known, solved, **arrays)
 
 
 @pytest.mark.parametrize(
@@ -158,6 +165,21 @@ def test_rates_by_hand():
     found = as_result([0, 0, 1, 1, 2], solved)
     rates = found.pair_rate, found.first_rate, found.task_rate
     assert rates == pytest.approx((3 / 5, 2 / 5, 1 / 3))
+    some = as_result([0, 0, 1, 1, 2], solved, known=np.array([1, 0, 1, 1, 0], bool))
+    rates = some.pair_rate, some.first_rate, some.task_rate
+    assert rates == pytest.approx((1.0, 2 / 3, 1.0))
+    assert (some.figures()["pairs"], some.figures()["tasks"]) == (3, 2)
+
+
+def test_tests_without_a_known_output_do_not_count(tmp_path):
+    hidden = raw_tasks("a", pairs=(2, 1), answers=False)
+    env = make_env(write_tasks(tmp_path, [*hidden, *raw_tasks("b", pairs=(2, 1))]), 1)
+    result = evaluate(Oracle(), env, KEY, 1)
+    assert result.known.tolist() == [False, True]
+    assert not result.solved[0, 0]
+    assert result.pair_rate == result.task_rate == 1.0
+    none = evaluate(Oracle(), make_env(write_tasks(tmp_path / "n", hidden), 1), KEY, 1)
+    assert np.isnan(none.pair_rate)
 
 
 def test_figures_and_their_summary():
@@ -183,6 +205,27 @@ def test_what_cannot_be_played_is_refused(folder):
         evaluate(Oracle(), make_env(folder), KEY, 0)
     none = jnp.zeros((), jnp.int32)
     bare = eqx.tree_at(lambda t: t.num_test_pairs, create_demo_task(5, 5), none)
-    env = Environment(clipping(), stack_task_list([bare]), 1)
+    env = Environment(clipping(), stack_task_list([bare]))
+    tests = dataclasses.replace(env.params, episode_mode=1)
     with pytest.raises(ValueError, match="no pair to play"):
-        evaluate(Oracle(), env, KEY)
+        evaluate(Oracle(), Environment(params=tests), KEY)
+    for outer in (AutoReset, Vectorize):
+        with pytest.raises(ValueError, match="one episode of every pair"):
+            evaluate(Oracle(), outer(make_env(folder)), KEY)
+        with pytest.raises(ValueError, match="learners begin other episodes"):
+            LearnEnvironment(outer(env))
+
+
+@pytest.mark.parametrize(
+    "change", [{"augment": True}, {"grid_initialization": {"empty_weight": 1.0}}]
+)
+def test_what_no_replay_could_repeat_is_not_recorded(folder, change):
+    env = make("Mini-all", dataset_path=str(folder), max_episode_steps=3, **change)[0]
+    assert random_rollout(env, environments=2, steps=3).recording is None
+    result = evaluate(Idler(), env, KEY, 1)
+    for record in (
+        lambda: evaluation.record_episode(result, env, 0, 0),
+        lambda: demonstrate(env),
+    ):
+        with pytest.raises(ValueError, match="which a replay could not repeat"):
+            record()

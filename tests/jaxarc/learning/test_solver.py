@@ -4,6 +4,7 @@ import dataclasses
 import json
 from itertools import pairwise
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -198,6 +199,9 @@ def test_saved_networks_answer_without_the_outputs(trained, tmp_path):
     assert np.array_equal(ranked[0].grid, other[0].grid)
     assert ranked[0].confidence == other[0].confidence
     assert sum(c.confidence for c in ranked) == pytest.approx(1.0)
+    bare = eqx.tree_at(lambda t: t.num_test_pairs, tasks[0], jnp.zeros(2, jnp.int32))
+    with pytest.raises(ValueError, match="there is no output to predict"):
+        voting.predict_all(loaded, bare)
 
 
 def test_parts_that_fit_the_memory_change_no_answer(trained, monkeypatch):

@@ -102,7 +102,7 @@ def test_a_single_task_is_no_buffer():
     with pytest.raises(ValueError, match="a single task, not a buffer"):
         samples.buffer_size(some_tasks()[0])
     buffer = samples.stack_task_list(some_tasks())
-    for index in (-1, 4):
+    for index in (-1, 4, np.int64(4), jnp.int32(-1)):
         with pytest.raises(
             ValueError, match=f"index {index}: the buffer contains tasks 0"
         ):

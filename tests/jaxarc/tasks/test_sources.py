@@ -100,12 +100,13 @@ def test_the_files_of_arc_prize(tmp_path):
 
 
 def test_answers_that_do_not_fit_cost_their_task_alone(tmp_path):
-    write_prize(tmp_path, "training", "a", "b")
+    write_prize(tmp_path, "training", "a", "b", "c")
     path = tmp_path / "arc-agi_training_solutions.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"a": [[[1]]]}))
+    path.write_text(json.dumps({"a": [[[1]]], "b": json.loads(path.read_text())["b"]}))
     found = sources.parse_source(sources.arc_folder_source(tmp_path, "train"))
     assert found.ids == ("b",)
-    assert "(a): its answers are not one grid for each of 2 tests" in found.problems[0]
+    for name, problem in zip("ac", found.problems, strict=True):
+        assert f"({name}): its answers are not one grid for each of 2" in problem
 
 
 def test_concept_folders(tmp_path):

@@ -218,6 +218,20 @@ def test_a_solution_is_counted_once():
     assert float(metrics.final_similarity) < 1.0
 
 
+def test_what_happens_after_the_end_does_not_count():
+    config = clipping().with_settings(auto_reset=False, max_episode_steps=2)
+    env = MetricsWrapper(small_env(config, solvable()))
+    state, _ = reset(env, jax.random.key(0))
+    for action in (point(2, 0, 0), point(2, 0, 1)):
+        state, ended = step(env, state, action)
+    for action in (point(1, 0, 0), point(1, 0, 1)):
+        state, after = step(env, state, action)
+    assert bool(after.extras["solved"])
+    metrics = after.extras["episode_metrics"]
+    assert not bool(metrics.solved)
+    assert_same(metrics, ended.extras["episode_metrics"])
+
+
 COUNT = 5
 
 

@@ -173,6 +173,9 @@ def test_another_runs_metrics_are_not_overwritten(update, start, tmp_path):
 
 
 def test_what_cannot_work_is_refused(update, start, tmp_path):
+    for updates in (-1, 2.5):
+        with pytest.raises(ValueError, match=f"updates is {updates}: give a whole"):
+            train(update, start, updates)  # pyright: ignore
     with pytest.raises(ValueError, match="save_every is 0"):
         train(update, start, 2, save_every=0)
     with pytest.raises(ValueError, match="save_seconds is -1"):
@@ -183,6 +186,11 @@ def test_what_cannot_work_is_refused(update, start, tmp_path):
         train(update, start, 2, manager=manager)
     with pytest.raises(ValueError, match=r"'losses' is not a scalar: .*\(3,\)"):
         train(lambda s: (s, {"losses": jnp.ones(3)}), start, 1)
+
+
+def test_metrics_may_be_plain_numbers():
+    found = {"loss": 0.5, "episodes": np.int32(3), "best": jnp.float32(2)}
+    assert train(lambda s: (s, found), 0, 1)[1] == [found]
 
 
 def test_a_changed_configuration_does_not_resume_unnoticed(update, start, tmp_path):

@@ -141,6 +141,8 @@ def predict_all(
     tasks = fit_tasks(tasks, config.height, config.width)
     queries, bank = ask_tests(tasks), demonstrations(tasks, config.pairs)
     number = len(queries.rows)
+    if number == 0:
+        raise ValueError("the tasks have no tests: there is no output to predict")
     total, size = votes * number, min(AT_ONCE, votes * number)
     parts, meter = [], meter or Meter()
     meter.start("votes", total)
