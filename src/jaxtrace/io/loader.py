@@ -375,8 +375,15 @@ def load_variable(spec: Any, name: str, **options: Any) -> Variable:
     if find_format(spec, options.get("format_type")).name != "grid":
         options["velocity_field_name"] = name
         loaded = load_field(spec, **options)
-        # Readers give a scalar as a vector whose other components are zero.
-        return Variable(loaded.field, scalar=not loaded.slices.read(0)[..., 1:].any())
+        reader: Any = loaded.slices
+        while isinstance(reader, SlicesOf):
+            reader = reader.slices
+        if reader.components > 3:
+            raise ValueError(
+                f"{name!r} has {reader.components} components: only scalars and "
+                "vectors are sampled, write the components apart"
+            )
+        return Variable(loaded.field, scalar=reader.components == 1)
     # As if it were a velocity of both directions, in the units of the file.
     options |= {"velocity_field_name": (name, name), "land": "nan", "slip": "none"}
     options |= {"velocity_units": "m/s", "cache": False, "view": _SeaOnly}
