@@ -21,6 +21,7 @@ from jaxtrace.io.hdf5 import open_hdf5
 from jaxtrace.io.series import Slices
 from jaxtrace.io.store import (
     FORMAT_VERSION,
+    RECORDED,
     SUFFIX,
     TIMES,
     Frames,
@@ -98,15 +99,15 @@ def holds_trajectories(path: str | os.PathLike[str]) -> bool:
 def read_recorded(path: str | os.PathLike[str]) -> Trajectory:
     """Read a whole recorded run from a .zarr store or an exported .h5 or .nc file."""
     times, arrays, metadata, particles = _read_arrays(Path(path))
-    velocities, generation = arrays.get("velocities"), arrays.get("generation")
     return Trajectory(
         arrays["positions"],
         times,
-        velocities,
+        arrays.get("velocities"),
         metadata,
-        generation=generation,
+        generation=arrays.get("generation"),
         status=particles.get("status"),
         exit_time=particles.get("exit_time"),
+        variables={n: a for n, a in arrays.items() if n not in RECORDED},
     )
 
 
