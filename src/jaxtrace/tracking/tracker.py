@@ -33,6 +33,7 @@ from jaxtrace.settings import DTYPES, GIB, as_given
 from jaxtrace.sphere import SPHERICAL, TURN
 from jaxtrace.tracking.behaviors import Behaviors, make_behaviors
 from jaxtrace.tracking.boundaries.base import as_boundary
+from jaxtrace.tracking.boundaries.box import check_longitudes
 from jaxtrace.tracking.motion import AbstractMotion
 from jaxtrace.tracking.output import (
     Collected,
@@ -235,6 +236,7 @@ class ParticleTracker:
         .vtp, ...) is exported at the end; `resume` continues a run that was stopped.
         """
         seeds = self._positions(initial_positions)
+        check_longitudes(self.boundary, self.field.frozen.sphere)
         warn_of_seeds(self.field.frozen, seeds, self.boundary.wrap)
         facts = getattr(self.field, "_source_info", {})
         span = as_span(time_span, facts)
