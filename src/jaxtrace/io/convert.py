@@ -108,6 +108,7 @@ def read_recorded(path: str | os.PathLike[str]) -> Trajectory:
         status=particles.get("status"),
         exit_time=particles.get("exit_time"),
         variables={n: a for n, a in arrays.items() if n not in RECORDED},
+        release_time=particles.get("release_time"),
     )
 
 
@@ -182,7 +183,8 @@ def _export(source: Path, target: Path, progress: Progress) -> Path:
             return export_store(store, target, progress)
     # An exported file is read whole, and written by way of a store beside it.
     times, arrays, metadata, particles = _read_arrays(source)
-    known = {n: particles[n] for n in ("status", "exit_time") if n in particles}
+    ends = ("status", "exit_time", "release_time")
+    known = {name: particles[name] for name in ends if name in particles}
     aside = target.with_name(f".{target.name}{SUFFIX}")
     if target.suffix.lower() == SUFFIX:
         with open_store(target, "x", metadata=metadata) as store:

@@ -83,6 +83,7 @@ class Output:
             status=status,
             exit_time=np.asarray(particles.exit_time)[: self.count],
             variables={n: a for n, a in arrays.items() if n not in RECORDED},
+            release_time=None if self.releases is None else self.releases.times,
         )
 
 

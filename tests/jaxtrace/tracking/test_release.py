@@ -7,8 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxtrace.analysis import residence_times
 from jaxtrace.fields.analytic import FunctionField, UniformFlow
 from jaxtrace.fields.time_series import TimeSeriesField
+from jaxtrace.io.convert import convert, read_recorded
 from jaxtrace.io.store import open_store
 from jaxtrace.tracking.behaviors import Age, History
 from jaxtrace.tracking.boundary import (
@@ -18,6 +20,7 @@ from jaxtrace.tracking.boundary import (
 from jaxtrace.tracking.motion import Diffusion, Inertial
 from jaxtrace.tracking.release import repeated
 from jaxtrace.tracking.tracker import create_tracker
+from jaxtrace.trajectory import merge_trajectories
 from jaxtrace.types import ParticleStatus
 
 SEEDS = np.array([[0.1, 0.2, 0.3], [0.0, 0.5, 0.0], [0.2, 0.1, 0.0]], np.float32)
@@ -72,6 +75,12 @@ def test_who_waits_is_not_absorbed_and_who_is_old_leaves():
     # In its time the third would go 0.495 from 0.2, and leaves the box before.
     assert found.status.tolist() == [6, 6, ParticleStatus.ABSORBED]
     np.testing.assert_allclose(found.exit_time[:2], ends[:2], rtol=1e-6)
+    # Between the frames too a stay begins with the release.
+    stays = found.exit_time - RELEASE
+    np.testing.assert_allclose(residence_times(found), stays, rtol=1e-5)
+    again = merge_trajectories([found[:, :1], found[:, 1:]], "particles")
+    for other in (again, merge_trajectories([found[:5], found[5:]])):
+        np.testing.assert_allclose(residence_times(other), stays, rtol=1e-5)
     assert 0.5 < found.exit_time[2] < ends[2]
     slack = 1e-9
     inside = (found.times[:, None] >= RELEASE) & (found.times[:, None] <= ends + slack)
@@ -119,6 +128,9 @@ def test_seeds_are_released_again_and_again(tmp_path):
             stored["x"].values[rows, first], np.tile(SEEDS[:2, 0], 4)
         )
         np.testing.assert_allclose(stored["release_time"].values, times)
+    copy = convert(path, tmp_path / "run.nc")
+    for kept in (path, copy, convert(copy, tmp_path / "again.zarr")):
+        np.testing.assert_allclose(read_recorded(kept).release_time, times)
     assert repeated(1.0, 0.0, -0.5).tolist() == [1.0, 0.5, 0.0]
 
 
