@@ -243,15 +243,23 @@ def path_lengths(record: PathRecord) -> Float[np.ndarray, " particles"]:
     return lengths
 
 
+def own_velocities(
+    record: PathRecord,
+) -> Float[np.ndarray, "frames particles 3"] | None:
+    """Return recorded velocities, those of the flow, if particles go with it alone."""
+    return record.velocities if record.metadata.get("passive", True) else None
+
+
 def speeds(record: PathRecord) -> Float[np.ndarray, "steps particles"]:
     """Return speed in each frame interval.
 
-    With recorded velocities it is the speed at the start of the interval, NaN where the
-    slot is empty; otherwise step length over duration, NaN where the step does not lie
-    within one life or takes no time.
+    With recorded velocities of passive tracers it is the speed at the start of the
+    interval, NaN where the slot is empty; otherwise step length over duration, NaN
+    where the step does not lie within one life or takes no time.
     """
-    if record.velocities is not None:
-        known = np.linalg.norm(record.velocities[:-1], axis=-1)
+    velocities = own_velocities(record)
+    if velocities is not None:
+        known = np.linalg.norm(velocities[:-1], axis=-1)
         return np.where(record.alive[:-1], known, np.nan).astype(known.dtype)
     rates = np.empty(moving_steps(record).shape, record.positions.dtype)
     durations = np.diff(record.times)[:, None]

@@ -34,7 +34,7 @@ from jaxtrace.sphere import SPHERICAL, TURN
 from jaxtrace.tracking.behaviors import Behaviors, make_behaviors
 from jaxtrace.tracking.boundaries.base import as_boundary
 from jaxtrace.tracking.boundaries.box import check_longitudes
-from jaxtrace.tracking.motion import AbstractMotion
+from jaxtrace.tracking.motion import AbstractMotion, PassiveTracer
 from jaxtrace.tracking.output import (
     Collected,
     Streamed,
@@ -306,6 +306,9 @@ class ParticleTracker:
         method, frames = self._method(count, parts), np.asarray(timing.frames)
         check_steps(dynamics.motion, frames, timing.substeps, method)
         facts = self._facts(timing, method, count) | {"sampled": behaviors.names}
+        motion = dynamics.motion
+        passive = isinstance(motion, PassiveTracer) and not motion.terms
+        facts["passive"] = passive and not behaviors.rules
         if output is not None:
             facts |= self._fingerprints(dynamics, seeds)
         steps, lifetime = None, None

@@ -130,7 +130,9 @@ def test_seeds_are_released_again_and_again(tmp_path):
         np.testing.assert_allclose(stored["release_time"].values, times)
     copy = convert(path, tmp_path / "run.nc")
     for kept in (path, copy, convert(copy, tmp_path / "again.zarr")):
-        np.testing.assert_allclose(read_recorded(kept).release_time, times)
+        begun = read_recorded(kept).release_time
+        assert begun is not None
+        np.testing.assert_allclose(begun, times)
     assert repeated(1.0, 0.0, -0.5).tolist() == [1.0, 0.5, 0.0]
 
 

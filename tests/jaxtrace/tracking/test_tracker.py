@@ -4,6 +4,7 @@ import warnings
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -12,6 +13,7 @@ from jaxtrace.fields.analytic import DoubleGyre, UniformFlow
 from jaxtrace.fields.grid import make_grid_field
 from jaxtrace.tracking import time_loop
 from jaxtrace.tracking import tracker as tracker_module
+from jaxtrace.tracking.behaviors import Sinking
 from jaxtrace.tracking.boundaries.base import Open
 from jaxtrace.tracking.boundaries.box import box_boundary
 from jaxtrace.tracking.motion import Inertial
@@ -48,6 +50,18 @@ def test_recorded_velocities_are_those_at_the_recorded_places(reference):
         np.testing.assert_allclose(
             reference.velocities[frame], expected, rtol=1e-4, atol=1e-5
         )
+
+
+@pytest.mark.parametrize("how", [{"motion": Inertial(5.0)}, {}], ids=["heavy", "sinks"])
+def test_speeds_are_those_of_particles_not_of_the_flow(how):
+    flow = lambda x, t: jnp.zeros_like(x).at[:, 0].set(t)
+    tracker = create_tracker("rk2", flow, None, record_velocities=True, **how)
+    behave = None if how else Sinking(3.0)
+    found = tracker.track_particles(np.zeros((1, 3)), (0, 2), 21, behave=behave)
+    steps = np.linalg.norm(np.diff(found.positions[:, 0], axis=0), axis=1)
+    np.testing.assert_allclose(found.compute_speeds()[:, 0], steps / 0.1, rtol=1e-5)
+    assert found.velocities is not None
+    np.testing.assert_allclose(found.velocities[:, 0, 0], found.times, atol=1e-6)
 
 
 @pytest.mark.bitwise
