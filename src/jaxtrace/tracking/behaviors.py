@@ -109,7 +109,7 @@ class _OfVariables(AbstractBehavior):
 class History(_OfVariables):
     """The mean over time and the maximum of a variable, as NAME_mean and NAME_max.
 
-    The mean is that of the trapezoidal rule over steps.
+    The mean is that of the trapezoidal rule over steps, from the release on.
     """
 
     name: str = eqx.field(static=True)
@@ -119,6 +119,12 @@ class History(_OfVariables):
         """Return no values yet, over no time."""
         nothing = dict.fromkeys((f"{self.name}_mean", f"{self.name}_max"), np.nan)
         return nothing | {f"_{self.name}_last": np.nan, f"_{self.name}_time": 0.0}
+
+    def begin(self, state: State, here: State) -> State:
+        """Return the state at the start of a step, with a first value."""
+        most, last = f"{self.name}_max", f"_{self.name}_last"
+        first = jnp.where(jnp.isnan(state[last]), here[self.name], jnp.nan)
+        return state | {n: jnp.fmax(state[n], first) for n in (most, last)}
 
     def __call__(self, state: State, here: State, t: Array, dt: Array, key: Array):
         """Count the step in; one without a value, on land, counts for nothing."""
@@ -326,6 +332,14 @@ class Behaviors(eqx.Module):
     def sampled(self, places: Array, instants: Mapping[str, Any]) -> State:
         """Return the variables at some places."""
         return {n: _sample(v, places, instants[n]) for n, v in self.variables.items()}
+
+    def begin(self, state: State, places: Array, instants: Mapping[str, Any]) -> State:
+        """Return the state at the start of a step, of rules that look at it."""
+        looking = [rule for rule in self.rules if isinstance(rule, History)]
+        here = self.sampled(places, instants) if looking else {}
+        for rule in looking:
+            state = rule.begin(state, here)
+        return state
 
     def follow(
         self, state: State, here: State, t: Array, dt: Array, draw: Draw

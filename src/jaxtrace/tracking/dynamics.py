@@ -121,6 +121,9 @@ def remember(
     """Return the particles with their state at the end of a step."""
     if after.state is None:
         return after
+    places = dynamics.boundary.wrap(before.positions)
+    state = dynamics.behaviors.begin(after.state, places, time_step.begins)
+    after = replace(after, state=state)
     state, _ = _behave(dynamics, after, time_step, time_step.ends)
     staying = state.pop("alive", None)
     kept = select(after.alive, state, after.state)

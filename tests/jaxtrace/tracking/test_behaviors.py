@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from jaxtrace.fields import streamed
-from jaxtrace.fields.analytic import FunctionField
+from jaxtrace.fields.analytic import FunctionField, UniformFlow
 from jaxtrace.fields.streamed import StreamedField
 from jaxtrace.io import loader
 from jaxtrace.io.loader import load_field, load_variable
@@ -24,6 +24,7 @@ from jaxtrace.tracking.behaviors import (
     StokesDrift,
     Windage,
 )
+from jaxtrace.tracking.boundary import continuous_inlet_boundary_factory
 from jaxtrace.tracking.motion import Diffusion
 from jaxtrace.tracking.simulation import simulate
 from jaxtrace.tracking.tracker import create_tracker
@@ -69,9 +70,9 @@ def test_closed_forms_along_sinking_paths():
     np.testing.assert_allclose(values["age"], np.tile(t, 2), rtol=1e-6)
     np.testing.assert_allclose(values["mass"], np.exp(-2 * np.tile(t, 2)), rtol=1e-5)
     np.testing.assert_array_equal(values["jumps"], np.tile(32 * t, 2))
-    # The mean of x + 3 t; the rule is of second order, and misses the first instant.
+    # The mean of x + 3 t, by a rule of second order.
     mean = SEEDS[:, 0] + start * t / 2 - SPEEDS * t**2 / 6 + 3 * t / 2
-    np.testing.assert_allclose(values["warmth_mean"][1:], mean[1:], rtol=2e-2)
+    np.testing.assert_allclose(values["warmth_mean"][1:], mean[1:], rtol=2e-4)
     np.testing.assert_allclose(values["warmth_max"][1:], values["warmth"][1:])
     assert set(values) == {
         *("age", "mass", "heat", "jumps", "warmth", "warmth_mean", "warmth_max"),
@@ -81,6 +82,27 @@ def test_closed_forms_along_sinking_paths():
     assert (np.asarray(found.final.status) == ParticleStatus.REMOVED).all()
     np.testing.assert_allclose(found.final.exit_time, 29 / 32)
     assert np.isnan(found.positions[-1]).all()
+
+
+def test_a_history_begins_with_the_release():
+    """Colder all the way: the first value is the highest."""
+    cooling = {"cold": lambda p, t: -p[:, 0]}
+    inlet = continuous_inlet_boundary_factory([[0, 0, 0], [1, 1, 1]])
+    found = create_tracker("rk4", UniformFlow(1.0), inlet).track_particles(
+        *([[0.5, 0.5, 0.5], [0.3, 0.5, 0.5]], (0.0, 1.0), 5),
+        release=[0.125, 0.0],
+        sample=cooling,
+        behave=History("cold"),
+    )
+    assert found.generation[-1].tolist() == [1, 1]
+    first = np.where(found.generation > 0, 0.0, [-0.5, -0.3])
+    there = np.isfinite(found.variables["cold_mean"])
+    assert there[1:, 1].sum() == 3  # not at the release, nor at an entry
+    mean = (first + found.variables["cold"]) / 2
+    for name, exact in (("cold_max", first), ("cold_mean", mean)):
+        np.testing.assert_allclose(
+            found.variables[name][there], exact[there], atol=1e-6
+        )
 
 
 def call(rule, here, t=0.0, dt=60.0):
