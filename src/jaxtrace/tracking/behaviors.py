@@ -199,7 +199,8 @@ class Windage(_OfVariables):
 class StokesDrift(_OfVariables):
     """The drift of waves at the surface, decaying as exp(2 k z) with depth.
 
-    `wavenumber` k is a number (1/m) or a variable; without one depth does not count.
+    `wavenumber` k is a number (1/m) or a variable, which where it is unknown leaves no
+    drift; without one depth does not count.
     """
 
     drift: tuple[str, ...] = eqx.field(static=True)
@@ -211,7 +212,7 @@ class StokesDrift(_OfVariables):
         if self.wavenumber is None:
             return state, way
         decay = 2 * _value(self.wavenumber, here) * jnp.minimum(here["z"], 0)
-        return state, way * jnp.exp(jnp.nan_to_num(decay))[:, None]
+        return state, way * jnp.nan_to_num(jnp.exp(decay))[:, None]
 
 
 class Migration(AbstractBehavior):

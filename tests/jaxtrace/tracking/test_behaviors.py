@@ -118,10 +118,11 @@ def test_displacements_of_wind_waves_weight_and_daylight():
     _, way = call(Windage(0.02), wind)
     # Where there is no wind known, on land, there is no windage.
     np.testing.assert_allclose(way, [[12.0, -6.0, 0.0], [0.0, 1.2, 0.0]], rtol=1e-6)
-    waves = {"drift": [[0.1, 0.2, 0.0]] * 2, "k": [0.05, 0.05], "z": [0.0, -20.0]}
+    waves = {"drift": [[0.1, 0.2, 0.0]] * 3, "k": [0.05, 0.05, np.nan]}
+    waves["z"] = [0.0, -20.0, -20.0]
     _, way = call(StokesDrift(("drift",), "k"), waves)
     deep = np.exp(2 * 0.05 * -20)
-    np.testing.assert_allclose(way[:, 1], [12.0, 12.0 * deep], rtol=1e-5)
+    np.testing.assert_allclose(way[:, 1], [12.0, 12.0 * deep, 0.0], rtol=1e-5)
     _, way = call(Buoyancy(1e-4, 920.0), {"z": [-5.0]})
     speed = (SEA_WATER - 920.0) * GRAVITY * 1e-8 / (18 * 1e-3)
     np.testing.assert_allclose(way, [[0, 0, 60 * speed]], rtol=1e-5)
