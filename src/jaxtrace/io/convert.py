@@ -341,7 +341,7 @@ def _to_csv(store: FrameStore, target: Path, progress: Progress) -> None:
             )
             columns["time"] = np.array(list(words), object)[row]
             table = pandas.DataFrame(columns)
-            table.to_csv(file, header=not part, index=False, float_format="%.9g")
+            table.to_csv(file, header=not part, index=False)
 
 
 def _date_text(date: Any) -> str:

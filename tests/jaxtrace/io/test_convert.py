@@ -67,6 +67,8 @@ def test_a_recorded_run_to_arrays_and_rows(recorded, tmp_path):
     np.testing.assert_array_equal([float(r["time"]) for r in rows], TIMES[frame])
     speeds = np.array([float(row["u"]) for row in rows], np.float32)
     np.testing.assert_array_equal(speeds, -place[:, 0])
+    ages = [float(row["age"]) for row in rows]
+    np.testing.assert_array_equal(ages, AGES[frame, particle])
 
 
 def test_a_netcdf_file_is_of_the_conventions(recorded, tmp_path):
