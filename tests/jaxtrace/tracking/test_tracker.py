@@ -3,7 +3,6 @@
 import warnings
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -252,15 +251,10 @@ def test_absorbed_particles_are_nan_from_then_on_and_say_when():
 
 
 def test_double_precision_positions_over_a_single_precision_field(reference):
-    with jax.enable_x64(True):
-        got = track(position_dtype="float64")
-        assert got.positions.dtype == np.float64
+    configure(dtype="float64")
+    got = track()
+    assert got.positions.dtype == np.float64
     np.testing.assert_allclose(got.positions, reference.positions, atol=1e-3)
-
-
-def test_double_precision_needs_jaxs_leave():
-    with pytest.raises(ValueError, match="float64"):
-        track(position_dtype="float64")
 
 
 @pytest.mark.slow  # compiles a program of its own
@@ -289,7 +283,6 @@ def test_a_tolerance_without_adaptive_steps_says_that_it_is_not_used():
         ({"progress_style": "loud"}, ValueError, "auto, tqdm"),
         ({"progress_update_every": 0.0}, ValueError, "progress_update_every"),
         ({"error_tolerance": 0.0}, ValueError, "error_tolerance"),
-        ({"position_dtype": "int8"}, ValueError, "float32, float64"),
     ],
 )
 def test_wrong_options_are_named(options, error, words):
