@@ -22,6 +22,7 @@ from jaxtrace.fields.analytic import number
 from jaxtrace.fields.base import AbstractField
 from jaxtrace.fields.clock import Instant
 from jaxtrace.fields.variables import Variable, as_variable
+from jaxtrace.io.cf import SPEEDS
 from jaxtrace.io.loader import align
 from jaxtrace.tracking.particles import Draw, Scalars, Vectors
 from jaxtrace.tracking.schedule import FLOW
@@ -436,6 +437,13 @@ def make_behaviors(
                 f"{_name(rule)} needs {', '.join(missing)}: give each in "
                 "sample={name: field}"
             )
+        speeds = getattr(rule, "wind", ()) or getattr(rule, "drift", ())
+        for name in speeds if isinstance(rule, _OfVariables) else ():
+            if SPEEDS.get(units := variables[name].units, 1.0) != 1.0:
+                raise ValueError(
+                    f"{name} is in {units}, and {_name(rule)} takes m/s: convert it in "
+                    "its file"
+                )
     twice = {name for name in found.names if found.names.count(name) > 1}
     wrong = sorted(twice | ({*found.names, *variables} & set(TAKEN)))
     if wrong:

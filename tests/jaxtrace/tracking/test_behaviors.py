@@ -1,5 +1,7 @@
 """Behaviors against their closed forms, and variables along the paths."""
 
+from contextlib import nullcontext
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -23,6 +25,7 @@ from jaxtrace.tracking.behaviors import (
     Sinking,
     StokesDrift,
     Windage,
+    make_behaviors,
 )
 from jaxtrace.tracking.boundary import continuous_inlet_boundary_factory
 from jaxtrace.tracking.motion import Diffusion
@@ -175,6 +178,16 @@ def test_nodes_at_sea_decide_near_the_coast():
     spread, slope = ask(walk, places)
     np.testing.assert_allclose(spread[0], [np.sqrt(7.0), 0, 0], rtol=1e-6)
     np.testing.assert_allclose(np.asarray(slope)[0], [1.0, 0, 0], atol=1e-6)
+
+
+@pytest.mark.parametrize("make", [lambda wind: Windage(0.02, wind), StokesDrift])
+def test_winds_and_waves_are_in_meters_per_second(make):
+    data, rule = sea(pytest.importorskip("xarray")), make(("kh", "kh"))
+    for units, wrong in (("m s**-1", False), ("cm s-1", True), ("knots", True)):
+        data["kh"].attrs["units"] = units
+        sample = {"kh": load_variable(data, "kh")}
+        with pytest.raises(ValueError, match="m/s") if wrong else nullcontext():
+            make_behaviors(sample, rule)
 
 
 @pytest.mark.parametrize(
