@@ -167,21 +167,30 @@ def first_residence(record: ExitRecord) -> Float[np.ndarray, " particles"]:
 def life_times(
     record: ExitRecord, lives: Lives
 ) -> tuple[Float[np.ndarray, " lives"], Float[np.ndarray, " lives"]]:
-    """Return when each life was first seen and when it ended, NaN while it goes on.
+    """Return when each life began and when it ended, NaN while it goes on.
 
     The recorded exit time is used where it falls between the life's last frame and the
-    next one, else the next frame's time: the resolution of the record.
+    next one, else the next frame's time: the resolution of the record. So is the time
+    of release between the frame before a life and its first, else that first one's.
     """
     times = np.asarray(record.times, dtype=np.float64)
     ended = lives.last < len(times) - 1
     seen = times[lives.last]
     gone = times[np.minimum(lives.last + 1, len(times) - 1)]
-    exact = np.asarray(record.exit_time, dtype=np.float64)[lives.particle]
-    # An exit time stored in fewer digits than the clock may round past a frame.
-    slack = np.finfo(record.exit_time.dtype).eps * np.abs(exact)
-    low, high = np.minimum(seen, gone) - slack, np.maximum(seen, gone) + slack
-    left = np.where((exact >= low) & (exact <= high), exact, gone)
-    return times[lives.first], np.where(ended, left, np.nan)
+    left = _between(record.exit_time[lives.particle], seen, gone, gone)
+    entered, before = times[lives.first], times[np.maximum(lives.first - 1, 0)]
+    if record.release_time is not None:
+        released = record.release_time[lives.particle]
+        entered = _between(released, before, entered, entered)
+    return entered, np.where(ended, left, np.nan)
+
+
+def _between(exact: Any, one: Any, other: Any, default: Any) -> np.ndarray:
+    """Return recorded times that lie between two frames, elsewhere those by default."""
+    # One that is stored in fewer digits than the clock may round past a frame.
+    slack = np.finfo(exact.dtype).eps * np.abs(exact)
+    low, high = np.minimum(one, other) - slack, np.maximum(one, other) + slack
+    return np.where((exact >= low) & (exact <= high), exact, default)
 
 
 def read_radius(metadata: dict[str, Any]) -> float | None:
@@ -234,15 +243,23 @@ def path_lengths(record: PathRecord) -> Float[np.ndarray, " particles"]:
     return lengths
 
 
+def own_velocities(
+    record: PathRecord,
+) -> Float[np.ndarray, "frames particles 3"] | None:
+    """Return recorded velocities, those of the flow, if particles go with it alone."""
+    return record.velocities if record.metadata.get("passive", True) else None
+
+
 def speeds(record: PathRecord) -> Float[np.ndarray, "steps particles"]:
     """Return speed in each frame interval.
 
-    With recorded velocities it is the speed at the start of the interval, NaN where the
-    slot is empty; otherwise step length over duration, NaN where the step does not lie
-    within one life or takes no time.
+    With recorded velocities of passive tracers it is the speed at the start of the
+    interval, NaN where the slot is empty; otherwise step length over duration, NaN
+    where the step does not lie within one life or takes no time.
     """
-    if record.velocities is not None:
-        known = np.linalg.norm(record.velocities[:-1], axis=-1)
+    velocities = own_velocities(record)
+    if velocities is not None:
+        known = np.linalg.norm(velocities[:-1], axis=-1)
         return np.where(record.alive[:-1], known, np.nan).astype(known.dtype)
     rates = np.empty(moving_steps(record).shape, record.positions.dtype)
     durations = np.diff(record.times)[:, None]

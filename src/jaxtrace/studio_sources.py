@@ -390,7 +390,7 @@ def seed_positions(
             box = np.random.default_rng(number).random((share, 2))
             plane = low + box * (high - low)
         elif kind == "polygon":
-            plane = spread_over([_ring(shape)], share, number, sphere=False)[:, :2]
+            plane = spread_over([[_ring(shape)]], share, number, sphere=False)[:, :2]
         elif kind != "all":
             raise ValueError(
                 f"{kind!r} is not a kind of seeds: point, line, box, polygon, all"

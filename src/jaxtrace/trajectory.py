@@ -80,7 +80,8 @@ class Trajectory(Shown):
     while a particle is inside. Lengths and speeds are those of unwrapped paths where
     `metadata["period"]` names axes that wrap, and never include a recycled particle's
     jump; an absorbed particle counts up to its last alive frame. `variables` are what
-    was sampled along the paths and the states of behaviors, (T, N) by name.
+    was sampled along the paths and the states of behaviors, (T, N) by name, and
+    `release_time` (N,) is when particles entered; None: all did at the first frame.
     """
 
     shown_by = "jaxtrace.plot.canvas:show_trajectory"
@@ -93,6 +94,7 @@ class Trajectory(Shown):
     status: Int8[np.ndarray, " particles"]
     exit_time: Float[np.ndarray, " particles"]
     variables: dict[str, Float[np.ndarray, "frames particles"]]
+    release_time: Float[np.ndarray, " particles"] | None = None
 
     def __init__(
         self,
@@ -105,6 +107,7 @@ class Trajectory(Shown):
         status: ArrayLike | None = None,
         exit_time: ArrayLike | None = None,
         variables: Mapping[str, ArrayLike] | None = None,
+        release_time: ArrayLike | None = None,
     ):
         self.positions = as_paths(positions, "positions")
         frames, particles, _ = self.positions.shape
@@ -140,6 +143,9 @@ class Trajectory(Shown):
         self.variables = {n: as_floats(a, n) for n, a in (variables or {}).items()}
         for name, values in self.variables.items():
             require_shape(name, values, slots)
+        if release_time is not None:
+            self.release_time = as_floats(release_time, "release_time")
+            require_shape("release_time", self.release_time, (particles,))
 
     def _guess_status(self) -> Int8[np.ndarray, " particles"]:
         """Return active if alive at the end, absorbed if alive before, else lost."""
@@ -220,6 +226,7 @@ class Trajectory(Shown):
             status,
             exit_time,
             {name: pick(values) for name, values in self.variables.items()},
+            None if self.release_time is None else self.release_time[particles],
         )
 
     residence_time = property(paths.first_residence)
@@ -277,7 +284,9 @@ def _join_frames(parts: Sequence[Trajectory]) -> Trajectory:
         status = np.where(after.alive.any(axis=0), after.status, status)
         exit_time = np.where(np.isnan(after.exit_time), exit_time, after.exit_time)
     times = np.concatenate([part.times for part in kept])
-    return _joined(kept, 0, times, generations, status, exit_time)
+    merged = _joined(kept, 0, times, generations, status, exit_time)
+    merged.release_time = first.release_time
+    return merged
 
 
 def _begins_where_ended(before: Trajectory, after: Trajectory) -> bool:
@@ -299,7 +308,11 @@ def _join_particles(parts: Sequence[Trajectory]) -> Trajectory:
     generation = [part.generation for part in parts]
     status = np.concatenate([part.status for part in parts])
     exit_time = np.concatenate([part.exit_time for part in parts])
-    return _joined(parts, 1, first.times, generation, status, exit_time)
+    merged = _joined(parts, 1, first.times, generation, status, exit_time)
+    released = [p.release_time for p in parts if p.release_time is not None]
+    if len(released) == len(parts):
+        merged.release_time = np.concatenate(released)
+    return merged
 
 
 def _joined(

@@ -60,6 +60,10 @@ class PathRecord(Protocol):
 
 @runtime_checkable
 class ExitRecord(PathRecord, Protocol):
-    """Recorded paths that also know when each particle left, NaN while it is inside."""
+    """Recorded paths that also know when each particle left, NaN while it is inside.
+
+    `release_time` is when it entered, None where all did at the first frame.
+    """
 
     exit_time: Float[np.ndarray, " particles"]
+    release_time: Float[np.ndarray, " particles"] | None

@@ -400,10 +400,10 @@ def density_per_area(
     sharpness = (radius / width) ** 2
     # cos(angle) - 1 is minus half the square of the chord: in space the kernel is a
     # Gaussian of the chord, whose sum the flat estimator has.
-    chords = KDEEstimator(_vectors(known), 1 / math.sqrt(sharpness))
+    chords = KDEEstimator(unit_vectors(known), 1 / math.sqrt(sharpness))
     flat = (2 * math.pi / sharpness) ** 1.5  # what that estimator divides by
     whole = sharpness / (2 * math.pi * radius**2 * -math.expm1(-2 * sharpness))
-    found = chords.evaluate(_vectors(wanted)).astype(np.float64)
+    found = chords.evaluate(unit_vectors(wanted)).astype(np.float64)
     return len(known) * whole * flat * found
 
 
@@ -431,7 +431,8 @@ def _known(positions: Any) -> Float[np.ndarray, "known 3"]:
     return rows[np.isfinite(rows).all(axis=1)]
 
 
-def _vectors(places: Float[np.ndarray, "n _"]) -> Float[np.ndarray, "n 3"]:
+def unit_vectors(places: Float[np.ndarray, "n _"]) -> Float[np.ndarray, "n 3"]:
+    """Return the directions of longitudes and latitudes from the middle of a sphere."""
     lon, lat = np.radians(places[:, :2]).T
     east, north = np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon)
     return np.stack([east, north, np.sin(lat)], 1)

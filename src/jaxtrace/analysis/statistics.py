@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from scipy.spatial import KDTree
 
 from jaxtrace import paths
+from jaxtrace.analysis.density import unit_vectors
 from jaxtrace.sphere import mean_position
 from jaxtrace.trajectory import Trajectory
 from jaxtrace.types import ExitRecord, PathRecord
@@ -109,11 +110,15 @@ def cloud_spread(trajectory: Trajectory, frame: int) -> Float[np.ndarray, "3"]:
         return np.full(3, np.nan)
     frames = np.full(present.size, frame % len(trajectory.times))
     cloud = paths.unwrapped_at(trajectory, present, frames)
-    radius = paths.read_radius(trajectory.metadata)
-    if radius is not None:  # meters around the middle of the cloud
-        middle = np.broadcast_to(mean_position(cloud), cloud.shape)
-        cloud = paths.ways(middle, cloud.astype(np.float64), radius)
-    return cloud.std(axis=0, dtype=np.float64)
+    return _about_middle(trajectory, cloud).std(axis=0)
+
+
+def _about_middle(trajectory: PathRecord, cloud: np.ndarray) -> np.ndarray:
+    """Return a cloud as it is, or on a sphere in meters from its mean position."""
+    radius, cloud = paths.read_radius(trajectory.metadata), cloud.astype(np.float64)
+    if radius is None:
+        return cloud
+    return paths.ways(np.broadcast_to(mean_position(cloud), cloud.shape), cloud, radius)
 
 
 def _spatial_figures(trajectory: Trajectory) -> dict[str, Any]:
@@ -138,13 +143,17 @@ def close_pairs(
     """Return pairs closer than `radius` at frame 0, but apart; lower first.
 
     Each particle is paired with its nearest `neighbors` at most, so that the number of
-    pairs grows with the number of particles however dense the cloud is.
+    pairs grows with the number of particles however dense the cloud is. On a sphere the
+    radius is one of meters, along straight lines.
     """
     (present,) = np.nonzero(trajectory.alive[:1].all(axis=0))
     if present.size < 2 or not trajectory.alive.size or neighbors < 1:
         return np.zeros((0, 2), np.int64)
     points = trajectory.positions[0, present].astype(np.float64)
     period = paths.read_period(trajectory.metadata)
+    globe = paths.read_radius(trajectory.metadata)
+    if globe is not None:
+        points, period = unit_vectors(points) * (globe + points[:, 2:]), np.zeros(3)
     tree = KDTree(_into_box(points, period), boxsize=period)
     distance, found = tree.query(
         tree.data, k=neighbors + 1, distance_upper_bound=radius
@@ -159,9 +168,19 @@ def close_pairs(
 def start_separations(
     trajectory: PathRecord, pairs: Int[np.ndarray, "pairs 2"]
 ) -> Float[np.ndarray, "pairs 3"]:
-    """Return each pair's separation at frame 0, by the nearest image."""
-    first, second = trajectory.positions[0].astype(np.float64)[pairs.T]
-    return paths.minimum_image(second - first, paths.read_period(trajectory.metadata))
+    """Return each pair's separation at frame 0, by the nearest image or in meters."""
+    return _shortest_ways(trajectory, *trajectory.positions[0][pairs.T])
+
+
+def _shortest_ways(
+    trajectory: PathRecord, start: np.ndarray, end: np.ndarray
+) -> Float[np.ndarray, "points 3"]:
+    """Return ways that do not count periods; on a sphere in meters."""
+    start, end = start.astype(np.float64), end.astype(np.float64)
+    radius = paths.read_radius(trajectory.metadata)
+    if radius is not None:
+        return paths.ways(start, end, radius)
+    return paths.minimum_image(end - start, paths.read_period(trajectory.metadata))
 
 
 def _into_box(
@@ -182,14 +201,15 @@ def compute_mixing_metrics(
 ) -> dict[str, float]:
     """Return measures of mixing; only the variances depend on the unit of length.
 
-    They speak of the particles there at frame 0. `variance_growth_rate` and
-    `final_variance` (summed over axes, unwrapped) are of those left at the last frame
-    that has any. `poincare_return_ratio` is the part of all that ends within a tenth of
-    the mean initial spread of where it began, whole periods apart or not.
-    `lyapunov_approximation` is the mean over close pairs of log(end / start distance)
-    per unit of time, up to the last frame both are there; a pair is closer at frame 0
-    than `pair_fraction` of the mean initial spread, among its `neighbors` nearest.
-    `mixing_efficiency` is the summed displacement per unit of time and particle.
+    On a sphere that is the meter. They speak of the particles there at frame 0.
+    `variance_growth_rate` and `final_variance` (summed over axes, unwrapped) are of
+    those left at the last frame that has any. `poincare_return_ratio` is the part of
+    all that ends within a tenth of the mean initial spread of where it began, whole
+    periods apart or not. `lyapunov_approximation` is the mean over close pairs of
+    log(end / start distance) per unit of time, up to the last frame both are there; a
+    pair is closer at frame 0 than `pair_fraction` of the mean initial spread, among its
+    `neighbors` nearest. `mixing_efficiency` is the summed displacement per unit of time
+    and particle.
     A measure of nothing is NaN.
     """
     metrics = {
@@ -217,7 +237,8 @@ def _variance_growth(trajectory: PathRecord, last: np.ndarray) -> dict[str, floa
     start = trajectory.positions[0, left]
     end = paths.unwrapped_at(trajectory, left, last[left])
     before, after = (
-        float(cloud.var(axis=0, dtype=np.float64).sum()) for cloud in (start, end)
+        float(_about_middle(trajectory, cloud).var(axis=0).sum())
+        for cloud in (start, end)
     )
     elapsed = abs(float(trajectory.times[last.max()] - trajectory.times[0]))
     growth = (after - before) / elapsed if elapsed else np.nan
@@ -227,9 +248,8 @@ def _variance_growth(trajectory: PathRecord, last: np.ndarray) -> dict[str, floa
 def _return_ratio(trajectory: PathRecord, last: np.ndarray, size: float) -> float:
     seeded = last >= 0
     (left,) = np.nonzero(seeded & (last == len(trajectory.times) - 1))
-    period = paths.read_period(trajectory.metadata)
-    moved = trajectory.positions[-1, left] - trajectory.positions[0, left]
-    away = np.linalg.norm(paths.minimum_image(moved, period), axis=-1)
+    moved = _shortest_ways(trajectory, *trajectory.positions[[0, -1]][:, left])
+    away = np.linalg.norm(moved, axis=-1)
     return float(np.sum(away < RETURN_FRACTION * size) / seeded.sum())
 
 
@@ -239,14 +259,11 @@ def _parting_rates(
     pairs = close_pairs(trajectory, radius, neighbors)
     common = last[pairs].min(axis=1)
     pairs, common = pairs[common > 0], common[common > 0]
-    moved = [
-        paths.unwrapped_at(trajectory, side, common).astype(np.float64)
-        - trajectory.positions[0, side]
-        for side in pairs.T
-    ]
     start = start_separations(trajectory, pairs)
+    ends = [paths.unwrapped_at(trajectory, side, common) for side in pairs.T]
+    begun = trajectory.positions[0][pairs.T]
     before = np.linalg.norm(start, axis=-1)
-    after = np.linalg.norm(start + moved[1] - moved[0], axis=-1)
+    after = np.linalg.norm(_separations(trajectory, start, begun, ends), axis=-1)
     apart = after > 0
     elapsed = np.abs(trajectory.times[common] - trajectory.times[0])[apart]
     return np.log(after[apart] / before[apart]) / elapsed
@@ -255,13 +272,15 @@ def _parting_rates(
 def mean_squared_displacement(trajectory: PathRecord) -> Float[np.ndarray, " frames"]:
     """Return the mean of |x(t) - x(0)|^2 over particles that are still there.
 
-    Paths are unwrapped; a frame at which none of those particles is left gives NaN.
+    Paths are unwrapped; a frame at which none of those particles is left gives NaN. On
+    a sphere distances are meters along great circles.
     """
+    radius = paths.read_radius(trajectory.metadata)
 
     def moved(block: slice) -> tuple[np.ndarray, np.ndarray]:
         present = paths.seeded_frames(trajectory, block)
         reached = paths.unwrap(trajectory, block).astype(np.float64)
-        return present, reached - reached[:1]
+        return present, paths.ways(reached[:1], reached, radius)
 
     frames, particles = trajectory.alive.shape
     return _mean_square(frames, particles, moved)
@@ -280,14 +299,23 @@ def dispersion(
     def apart(block: slice) -> tuple[np.ndarray, np.ndarray]:
         sides = pairs[block].T
         both = [paths.seeded_frames(trajectory, side) for side in sides]
-        first, second = (
-            paths.unwrap(trajectory, side).astype(np.float64) for side in sides
-        )
+        there = [paths.unwrap(trajectory, side) for side in sides]
         start = start_separations(trajectory, pairs[block])
-        moved = (second - second[:1]) - (first - first[:1])
-        return np.logical_and(*both), start + moved
+        begun = [side[:1] for side in there]
+        return np.logical_and(*both), _separations(trajectory, start, begun, there)
 
     return _mean_square(len(trajectory.times), len(pairs), apart)
+
+
+def _separations(
+    trajectory: PathRecord, start: np.ndarray, begun: Any, there: Any
+) -> Float[np.ndarray, "*points 3"]:
+    """Return separations of pairs that were `start` apart where they had begun."""
+    one, other = (side.astype(np.float64) for side in there)
+    radius = paths.read_radius(trajectory.metadata)
+    if radius is not None:
+        return paths.ways(one, other, radius)
+    return start + (other - begun[1]) - (one - begun[0])
 
 
 def _mean_square(

@@ -96,36 +96,6 @@ class TimeSeriesField(Field):
         self._require_fit()
         self._settle()
 
-    @classmethod
-    def on_grid(
-        cls,
-        values: Any,
-        times: Any,
-        axes: tuple[Any, Any, Any],
-        radius: float | None = None,
-        land: Any = None,
-        shore: str = "beach",
-        **options: Any,
-    ) -> "TimeSeriesField":
-        """Return the field of velocities (T, Nx, Ny, Nz, 3) on a grid of three axes.
-
-        The nodes are not listed and not searched for a grid; `options` are those of
-        the field. With a radius the axes are longitude, latitude and z on a sphere;
-        `land` (Nx, Ny, Nz) marks nodes there, `shore` says what becomes of particles in
-        cells of nothing else: "beach", "previous" or "absorb".
-        """
-        x, y, z = (np.atleast_1d(np.asarray(axis, np.float64)) for axis in axes)
-        shape = (np.size(times), x.size, y.size, z.size)
-        if np.shape(values)[:-1] != shape:
-            raise ValueError(
-                f"velocities of shape {np.shape(values)} do not fit {shape[0]} times "
-                f"and axes of {shape[1:]} nodes: give {(*shape, 3)}"
-            )
-        # A view of the same values: the scheme reshapes it back.
-        rows = values.reshape(shape[0], -1, np.shape(values)[-1])
-        nodes = TensorGrid((x, y, z), radius=radius, land=land, shore=shore)
-        return cls(rows, times, nodes, **options)
-
     @property
     def frozen(self) -> AbstractField:
         """Return the field as the pytree that compiled code takes."""

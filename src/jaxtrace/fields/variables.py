@@ -21,13 +21,15 @@ class Variable(eqx.Module):
     """A scalar or a vector that is sampled along paths; NaN where it is unknown.
 
     The second component of a `masked` scalar is 1 at sea and 0 on land, where the
-    scalar itself is 0. `ahead` is by how much its clock is ahead of that of the flow.
+    scalar itself is 0. `ahead` is by how much its clock is ahead of that of the flow,
+    `units` are those that its file states.
     """
 
     field: Any  # a field; inside compiled code a frozen one
     scalar: bool = eqx.field(static=True, default=False)
     masked: bool = eqx.field(static=True, default=False)
     ahead: float = eqx.field(static=True, default=0.0)
+    units: str = eqx.field(static=True, default="")
 
     @property
     def frozen(self) -> "Variable":

@@ -21,6 +21,7 @@ from jaxtrace.io.hdf5 import open_hdf5
 from jaxtrace.io.series import Slices
 from jaxtrace.io.store import (
     FORMAT_VERSION,
+    RECORDED,
     SUFFIX,
     TIMES,
     Frames,
@@ -98,15 +99,16 @@ def holds_trajectories(path: str | os.PathLike[str]) -> bool:
 def read_recorded(path: str | os.PathLike[str]) -> Trajectory:
     """Read a whole recorded run from a .zarr store or an exported .h5 or .nc file."""
     times, arrays, metadata, particles = _read_arrays(Path(path))
-    velocities, generation = arrays.get("velocities"), arrays.get("generation")
     return Trajectory(
         arrays["positions"],
         times,
-        velocities,
+        arrays.get("velocities"),
         metadata,
-        generation=generation,
+        generation=arrays.get("generation"),
         status=particles.get("status"),
         exit_time=particles.get("exit_time"),
+        variables={n: a for n, a in arrays.items() if n not in RECORDED},
+        release_time=particles.get("release_time"),
     )
 
 
@@ -181,7 +183,8 @@ def _export(source: Path, target: Path, progress: Progress) -> Path:
             return export_store(store, target, progress)
     # An exported file is read whole, and written by way of a store beside it.
     times, arrays, metadata, particles = _read_arrays(source)
-    known = {n: particles[n] for n in ("status", "exit_time") if n in particles}
+    ends = ("status", "exit_time", "release_time")
+    known = {name: particles[name] for name in ends if name in particles}
     aside = target.with_name(f".{target.name}{SUFFIX}")
     if target.suffix.lower() == SUFFIX:
         with open_store(target, "x", metadata=metadata) as store:
@@ -338,7 +341,7 @@ def _to_csv(store: FrameStore, target: Path, progress: Progress) -> None:
             )
             columns["time"] = np.array(list(words), object)[row]
             table = pandas.DataFrame(columns)
-            table.to_csv(file, header=not part, index=False, float_format="%.9g")
+            table.to_csv(file, header=not part, index=False)
 
 
 def _date_text(date: Any) -> str:

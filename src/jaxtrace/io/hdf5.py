@@ -66,6 +66,7 @@ class H5Slices(Slices):
         )
         self._stored: tuple[np.ndarray, ...] = ()
         self._geometry: Geometry | None = None
+        self.components = 0  # of the array, once a slice is read
 
     def __len__(self) -> int:
         return len(self._slices)
@@ -90,6 +91,7 @@ class H5Slices(Slices):
                 f"{label}: velocities of shape {raw.shape} at coordinates of {due}: "
                 "store them with the axes in the order x, y, z, components last"
             )
+        self.components = raw.shape[-1]
         values = three_components(raw, self._dtype)
         if grid:
             values = ascending(self._stored, {"": values})[1][""]

@@ -34,6 +34,7 @@ from jaxtrace.fields.interpolation import (
 from jaxtrace.fields.streamed import StreamedField
 from jaxtrace.fields.time_series import TimeSeriesField
 from jaxtrace.fields.variables import Variable
+from jaxtrace.io.cf import canonical
 from jaxtrace.io.convert import dates_to_numbers
 from jaxtrace.io.formats import find_format, open_slices, source_folder, source_name
 from jaxtrace.io.geometry import Cells, Geometry, same_geometry
@@ -375,12 +376,27 @@ def load_variable(spec: Any, name: str, **options: Any) -> Variable:
     if find_format(spec, options.get("format_type")).name != "grid":
         options["velocity_field_name"] = name
         loaded = load_field(spec, **options)
-        # Readers give a scalar as a vector whose other components are zero.
-        return Variable(loaded.field, scalar=not loaded.slices.read(0)[..., 1:].any())
+        reader = _reader(loaded.slices)
+        if reader.components > 3:
+            raise ValueError(
+                f"{name!r} has {reader.components} components: only scalars and "
+                "vectors are sampled, write the components apart"
+            )
+        return Variable(loaded.field, scalar=reader.components == 1)
     # As if it were a velocity of both directions, in the units of the file.
     options |= {"velocity_field_name": (name, name), "land": "nan", "slip": "none"}
     options |= {"velocity_units": "m/s", "cache": False, "view": _SeaOnly}
-    return Variable(load_field(spec, **options).field, scalar=True, masked=True)
+    loaded = load_field(spec, **options)
+    stated = _reader(loaded.slices)._parts[0]._variables[0].attrs
+    units = canonical(stated.get("units", ""))
+    return Variable(loaded.field, scalar=True, masked=True, units=units)
+
+
+def _reader(slices: Any) -> Any:
+    """Return the slices of a format, without the views of them."""
+    while isinstance(slices, SlicesOf):
+        slices = slices.slices
+    return slices
 
 
 def align(variable: Variable, name: str, facts: Mapping[str, Any]) -> Variable:

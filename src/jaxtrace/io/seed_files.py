@@ -33,15 +33,15 @@ class SeedTable:
 
 
 def read_seeds(
-    path: str | os.PathLike[str], count: int = 1000, seed: int = 0
+    path: str | os.PathLike[str], count: int = 1000, seed: int = 0, sphere: bool = True
 ) -> SeedTable:
     """Read seeds from a .csv, .geojson, mask (.nc) or recorded run (.zarr, .nc, .h5).
 
     A table has columns `lon`, `lat` or `x`, `y`, then perhaps `z` or `depth`, and
     `time`. Points of a GeoJSON file are seeds; over its polygons `count` seeds are
-    spread at random, even per area on the sphere, and so over the nodes of a mask that
-    are above 0, each with the cell around it. A run gives where its particles were at
-    the end.
+    spread at random, even per area on the `sphere` or else in the plane, and so over
+    the nodes of a mask that are above 0, each with the cell around it. A run gives
+    where its particles were at the end.
     """
     path = Path(path)
     if not path.exists():
@@ -50,7 +50,7 @@ def read_seeds(
     if suffix == ".csv":
         return _from_csv(path)
     if suffix in (".geojson", ".json"):
-        return SeedTable(_from_geojson(path, count, seed))
+        return SeedTable(_from_geojson(path, count, seed, sphere))
     if holds_trajectories(path):
         last = read_recorded(path)
         return SeedTable(last.positions[-1][last.alive[-1]].astype(np.float64))
@@ -110,19 +110,21 @@ def _numbers(path: Path, name: str, texts: list[str | None]) -> np.ndarray:
 Ring = Float[np.ndarray, "corners 2"]
 
 
-def _from_geojson(path: Path, count: int, seed: int) -> np.ndarray:
+def _from_geojson(path: Path, count: int, seed: int, sphere: bool) -> np.ndarray:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         shapes = list(_geometries(content))
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{path} is not readable GeoJSON: {error}") from error
     points = [_point(p) for kind, parts in shapes if kind == "Point" for p in parts]
-    rings = [
-        np.array(r, float)[:, :2] for k, rs in shapes if k == "Polygon" for r in rs
+    polygons = [
+        [np.array(ring, float)[:, :2] for ring in parts]
+        for kind, parts in shapes
+        if kind == "Polygon"
     ]
-    if not (points or rings):
+    if not (points or polygons):
         raise ValueError(f"{path}: no points and no polygons in it: draw some")
-    spread = spread_over(rings, count, seed) if rings else np.zeros((0, 3))
+    spread = spread_over(polygons, count, seed, sphere)
     return np.concatenate([np.array(points).reshape(-1, 3), spread])
 
 
@@ -147,17 +149,21 @@ def _geometries(content: Any) -> Iterator[tuple[str, list[Any]]]:
     elif kind in ("MultiPoint", "MultiPolygon"):
         for part in content["coordinates"]:
             yield kind.removeprefix("Multi"), [part] if kind == "MultiPoint" else part
+    else:
+        raise ValueError(f"seeds are points and polygons, and there is a {kind}")
 
 
 def spread_over(
-    rings: list[Ring], count: int, seed: int = 0, sphere: bool = True
+    polygons: list[list[Ring]], count: int, seed: int = 0, sphere: bool = True
 ) -> Float[np.ndarray, "seeds 3"]:
     """Return seeds spread at random inside polygons, outside their holes.
 
     They are even per area: on a sphere, uniform in longitude and the sine of latitude.
     """
+    if not polygons:
+        return np.zeros((0, 3))
     generator = np.random.default_rng(seed)
-    corners = np.concatenate(rings)
+    corners = np.concatenate([ring for rings in polygons for ring in rings])
     (west, south), (east, north) = corners.min(axis=0), corners.max(axis=0)
     ends = np.sin(np.radians([south, north])) if sphere else np.array([south, north])
     kept, found = [np.zeros((0, 2))], 0
@@ -169,7 +175,8 @@ def spread_over(
         east_of = west + draw[:, 0] * (east - west)
         tall = np.degrees(np.arcsin(up)) if sphere else up
         tried = np.stack([east_of, tall], axis=1)
-        kept.append(tried[inside(tried, rings)])
+        held = [inside(tried, rings) for rings in polygons]
+        kept.append(tried[np.any(held, axis=0)])
         found += len(kept[-1])
     if found < count:
         raise ValueError("the polygons have no area to speak of: draw larger ones")
@@ -213,7 +220,7 @@ def _from_mask(path: Path, count: int, seed: int) -> np.ndarray:
 def inside(
     points: Float[np.ndarray, "points 2"], rings: list[Ring]
 ) -> Bool[np.ndarray, " points"]:
-    """Return which points an odd number of edges lies east of, over all rings."""
+    """Return which points an odd number of edges of a polygon lies east of."""
     odd = np.zeros(len(points), bool)
     x, y = points.T
     for ring in rings:

@@ -32,6 +32,7 @@ TRAJECTORY, OBS = "trajectory", "obs"
 # Vectors are kept as one array per component, under the names that others look for.
 FLAT, SPHERE = ("x", "y", "z"), ("lon", "lat", "z")
 COMPONENTS = {"positions": (FLAT, SPHERE), "velocities": (("u", "v", "w"),)}
+RECORDED = (*COMPONENTS, "generation")  # arrays of a run; all others are variables
 ATTRIBUTES = {
     "lon": {"standard_name": "longitude", "units": "degrees_east", "axis": "X"},
     "lat": {"standard_name": "latitude", "units": "degrees_north", "axis": "Y"},

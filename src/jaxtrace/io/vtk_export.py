@@ -36,7 +36,8 @@ def recording(trajectory: Any, include_velocities: bool = True) -> Trajectory:
     """Return a record with `alive` where points are drawn, checked and complete.
 
     Needs `positions` (T,N,3) and `times` (T,); takes `velocities` (T,N,3), `alive`
-    (T,N), `generation` (T,N) and `metadata["period"]` where they are not None.
+    (T,N), `generation` (T,N), `variables` and `metadata["period"]` where they are not
+    None.
     """
     given = lambda name: getattr(trajectory, name, None)
     record = Trajectory(
@@ -46,6 +47,7 @@ def recording(trajectory: Any, include_velocities: bool = True) -> Trajectory:
         given("metadata"),
         alive=given("alive"),
         generation=given("generation"),
+        variables=given("variables"),
     )
     record.alive = shown_points(record.positions, record.alive)
     return record
@@ -104,6 +106,7 @@ def export_trajectory_to_vtk(
     the folder `<stem>_series` with one .vtu per frame and a .pvd of their times ->
     {"mode": "series", "directory", "count", "collection"}. Particles that are not alive
     are left out, and lines break where one is recycled or wraps around a period.
+    Variables of the run are arrays of the points.
     """
     record = recording(trajectory, include_velocities)
     initial = _initial(record, initial_positions) if include_metadata else {}
@@ -132,9 +135,10 @@ def with_suffix(filename: Filename, suffix: str) -> Path:
 def _initial(record: Trajectory, given: Any) -> dict[str, np.ndarray]:
     if given is None and not len(record.positions):
         return {}
-    initial = as_points(
-        record.positions[0] if given is None else given, "initial_positions"
-    )
+    if given is None:  # where each slot was first seen: it may be released later
+        first = record.alive.argmax(axis=0)
+        given = record.positions[first, np.arange(record.N)]
+    initial = as_points(given, "initial_positions")
     if initial.shape != record.positions.shape[1:]:
         raise ValueError(
             f"initial_positions has shape {initial.shape}, the trajectory needs "
@@ -149,15 +153,16 @@ def _write_lines(
     """Write polylines, points particle after particle.
 
     `arrays` (N,) are repeated along each line, beside `ParticleID`, `TimeStep` and
-    `Time`; None leaves these out. Velocities are added where there are any.
+    `Time`; None leaves these out. Velocities and variables are added where there are
+    any.
     """
-    shown, data = record.alive, {}
+    shown, data = record.alive, dict[str, np.ndarray](record.variables)
     if arrays is not None:
         frames, count = shown.shape
         whole = {"ParticleID": np.arange(count, dtype=np.int32), **arrays}
         whole["TimeStep"] = np.arange(frames, dtype=np.int32)[:, np.newaxis]
         whole["Time"] = record.times[:, np.newaxis]
-        data = {n: np.broadcast_to(v, shown.shape) for n, v in whole.items()}
+        data |= {n: np.broadcast_to(v, shown.shape) for n, v in whole.items()}
     if record.velocities is not None:
         data["Velocity"] = record.velocities
     verts, lines = split_lines(line_starts(record).T[shown.T])
@@ -184,7 +189,11 @@ def _write_frames(
     velocities = [None] * len(paths) if moving is None else moving
     shape = record.alive.shape
     numbers = np.broadcast_to(np.arange(len(paths), dtype=np.int32)[:, None], shape)
-    facts = [{"TimeStep": step, **arrays} for step in numbers]
+    each = {"TimeStep": numbers, **record.variables}
+    facts = [
+        {**arrays, **{name: values[i] for name, values in each.items()}}
+        for i in range(len(paths))
+    ]
     frames = (paths, record.times, record.positions, velocities, record.alive, facts)
     with ThreadPoolExecutor(WRITERS) as pool:
         list(pool.map(write_frame, *frames))

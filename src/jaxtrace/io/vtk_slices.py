@@ -101,6 +101,7 @@ class VTKSlices(Slices):
         self._mesh: PreparedMesh | None = None
         self._axes: TensorGrid | None = None
         self._on_cells = False
+        self.components = 0  # of the array, once a slice is read
         self.times: Float[np.ndarray, " steps"] = steps.times * (
             1.0 if time_scale is None else time_scale
         )
@@ -142,6 +143,7 @@ class VTKSlices(Slices):
         self._choice, self._on_cells, self._held = choice, on_cells, snapshot.available
         check_values(values, ", ".join(choice), snapshot.source, self._allow_nan)
         geometry, values = self._nodal(snapshot, values, on_cells)
+        self.components = values.shape[-1]
         return geometry, three_components(values, self._dtype)
 
     def size(self, index: int) -> int:

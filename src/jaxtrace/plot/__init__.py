@@ -1,6 +1,6 @@
 """Plots of particles, paths and densities: static, interactive, films, report parts."""
 
-from jaxtrace.plot.canvas import particle_canvas, trajectory_section
+from jaxtrace.plot.canvas import particle_canvas
 from jaxtrace.plot.films import (
     animate_trajectory,
     encode_video_from_frames,
@@ -22,5 +22,4 @@ __all__ = [
     "plot_particles",
     "plot_trajectory",
     "render_frames",
-    "trajectory_section",
 ]

@@ -15,7 +15,6 @@ from jaxrig.report import (
     Points,
     Section,
     Table,
-    Text,
     png_from_array,
 )
 from jaxrig.report.players import SPECTRUM
@@ -99,27 +98,6 @@ def particle_canvas(
         autoplay=autoplay,
         scale=scale,
     )
-
-
-def trajectory_section(
-    title: str,
-    positions_over_time: Any,
-    text: str = "",
-    plane: str = "xy",
-    color: str = "position",
-    **options: Any,
-) -> Section:
-    """Return a section that plays particles; a sentence says what of them it shows.
-
-    `options` are those of `particle_canvas`.
-    """
-    part = particle_canvas(
-        positions_over_time, plane=plane, color=color, alt=title, **options
-    )
-    paths = inputs.read_paths(positions_over_time, options.get("times"))
-    parts: list[Part] = [Text(text)] if text else []
-    parts += [Text(describe(part, paths, plane, color)), part]
-    return Section(title, *parts)
 
 
 def shade_map(

@@ -22,7 +22,7 @@ from jaxtrace.fields.base import find_land
 from jaxtrace.fields.curvilinear import CurvilinearField
 from jaxtrace.fields.triangles import Triangles
 from jaxtrace.io.convert import as_dates
-from jaxtrace.paths import joined_steps
+from jaxtrace.paths import joined_steps, own_velocities
 from jaxtrace.trajectory import Trajectory, as_paths
 from jaxtrace.types import PathRecord
 
@@ -69,8 +69,9 @@ def color_values(given: Any, color: Any, frame: int) -> tuple[Any, str | None]:
     if color in variables:
         return _last_known(variables[color][: frame % len(given.times) + 1]), color
     if color == "speed" and isinstance(given, Trajectory) and given.T > 1:
-        if given.velocities is not None:
-            return np.linalg.norm(given.velocities[frame], axis=-1), color
+        velocities = own_velocities(given)
+        if velocities is not None:
+            return np.linalg.norm(velocities[frame], axis=-1), color
         steps = given.compute_speeds()
         return steps[min(frame % given.T, len(steps) - 1)], color
     colors = load_package("matplotlib.colors", "plotting")

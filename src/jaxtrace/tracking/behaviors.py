@@ -22,6 +22,7 @@ from jaxtrace.fields.analytic import number
 from jaxtrace.fields.base import AbstractField
 from jaxtrace.fields.clock import Instant
 from jaxtrace.fields.variables import Variable, as_variable
+from jaxtrace.io.cf import SPEEDS
 from jaxtrace.io.loader import align
 from jaxtrace.tracking.particles import Draw, Scalars, Vectors
 from jaxtrace.tracking.schedule import FLOW
@@ -109,7 +110,7 @@ class _OfVariables(AbstractBehavior):
 class History(_OfVariables):
     """The mean over time and the maximum of a variable, as NAME_mean and NAME_max.
 
-    The mean is that of the trapezoidal rule over steps.
+    The mean is that of the trapezoidal rule over steps, from the release on.
     """
 
     name: str = eqx.field(static=True)
@@ -119,6 +120,12 @@ class History(_OfVariables):
         """Return no values yet, over no time."""
         nothing = dict.fromkeys((f"{self.name}_mean", f"{self.name}_max"), np.nan)
         return nothing | {f"_{self.name}_last": np.nan, f"_{self.name}_time": 0.0}
+
+    def begin(self, state: State, here: State) -> State:
+        """Return the state at the start of a step, with a first value."""
+        most, last = f"{self.name}_max", f"_{self.name}_last"
+        first = jnp.where(jnp.isnan(state[last]), here[self.name], jnp.nan)
+        return state | {n: jnp.fmax(state[n], first) for n in (most, last)}
 
     def __call__(self, state: State, here: State, t: Array, dt: Array, key: Array):
         """Count the step in; one without a value, on land, counts for nothing."""
@@ -193,7 +200,8 @@ class Windage(_OfVariables):
 class StokesDrift(_OfVariables):
     """The drift of waves at the surface, decaying as exp(2 k z) with depth.
 
-    `wavenumber` k is a number (1/m) or a variable; without one depth does not count.
+    `wavenumber` k is a number (1/m) or a variable, which where it is unknown leaves no
+    drift; without one depth does not count.
     """
 
     drift: tuple[str, ...] = eqx.field(static=True)
@@ -205,7 +213,7 @@ class StokesDrift(_OfVariables):
         if self.wavenumber is None:
             return state, way
         decay = 2 * _value(self.wavenumber, here) * jnp.minimum(here["z"], 0)
-        return state, way * jnp.exp(jnp.nan_to_num(decay))[:, None]
+        return state, way * jnp.nan_to_num(jnp.exp(decay))[:, None]
 
 
 class Migration(AbstractBehavior):
@@ -327,6 +335,14 @@ class Behaviors(eqx.Module):
         """Return the variables at some places."""
         return {n: _sample(v, places, instants[n]) for n, v in self.variables.items()}
 
+    def begin(self, state: State, places: Array, instants: Mapping[str, Any]) -> State:
+        """Return the state at the start of a step, of rules that look at it."""
+        looking = [rule for rule in self.rules if isinstance(rule, History)]
+        here = self.sampled(places, instants) if looking else {}
+        for rule in looking:
+            state = rule.begin(state, here)
+        return state
+
     def follow(
         self, state: State, here: State, t: Array, dt: Array, draw: Draw
     ) -> tuple[State, Array | None]:
@@ -421,6 +437,13 @@ def make_behaviors(
                 f"{_name(rule)} needs {', '.join(missing)}: give each in "
                 "sample={name: field}"
             )
+        speeds = getattr(rule, "wind", ()) or getattr(rule, "drift", ())
+        for name in speeds if isinstance(rule, _OfVariables) else ():
+            if SPEEDS.get(units := variables[name].units, 1.0) != 1.0:
+                raise ValueError(
+                    f"{name} is in {units}, and {_name(rule)} takes m/s: convert it in "
+                    "its file"
+                )
     twice = {name for name in found.names if found.names.count(name) > 1}
     wrong = sorted(twice | ({*found.names, *variables} & set(TAKEN)))
     if wrong:

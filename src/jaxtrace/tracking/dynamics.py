@@ -65,7 +65,8 @@ class Dynamics(eqx.Module):
 class TimeStep(eqx.Module):
     """One step of the clock: its start, its length and the instants of its stages.
 
-    `begins` and `ends` are its two ends as the sampled variables see them.
+    `begins` and `ends` are its two ends as the sampled variables see them; `expires` is
+    the first step that who enters in this one is too old for.
     """
 
     start: Float[Array, "*substeps"]
@@ -74,6 +75,7 @@ class TimeStep(eqx.Module):
     stages: Instant
     begins: dict[str, Instant] = eqx.field(default_factory=dict)
     ends: dict[str, Instant] = eqx.field(default_factory=dict)
+    expires: Int[Array | np.ndarray, "*substeps"] | None = None
 
 
 def drift_of(
@@ -119,6 +121,9 @@ def remember(
     """Return the particles with their state at the end of a step."""
     if after.state is None:
         return after
+    places = dynamics.boundary.wrap(before.positions)
+    state = dynamics.behaviors.begin(after.state, places, time_step.begins)
+    after = replace(after, state=state)
     state, _ = _behave(dynamics, after, time_step, time_step.ends)
     staying = state.pop("alive", None)
     kept = select(after.alive, state, after.state)

@@ -17,7 +17,7 @@ import numpy as np
 
 from jaxrig import CheckpointManager
 from jaxtrace.io.convert import export_store, streaming_path
-from jaxtrace.io.store import open_store
+from jaxtrace.io.store import RECORDED, open_store
 from jaxtrace.tracking.particles import Particles
 from jaxtrace.tracking.release import Releases
 from jaxtrace.tracking.time_loop import Chunk, Record
@@ -32,7 +32,6 @@ SAME_RUN = (
     *("seeds", "flow", "boundary", "motion"),
 )
 FINGERPRINTED = 4096  # numbers; larger arrays are data, which may be laid out otherwise
-RECORDED = ("positions", "velocities", "generation")  # all else are variables
 
 
 def fingerprint(name: str, tree: Any) -> str:
@@ -84,6 +83,7 @@ class Output:
             status=status,
             exit_time=np.asarray(particles.exit_time)[: self.count],
             variables={n: a for n, a in arrays.items() if n not in RECORDED},
+            release_time=None if self.releases is None else self.releases.times,
         )
 
 

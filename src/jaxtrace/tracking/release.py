@@ -23,6 +23,7 @@ class Releases:
 
     times: Float[np.ndarray, " particles"]
     ends: Float[np.ndarray, " particles"]
+    max_age: float = np.inf
     # Variables and states at the release, by name.
     values: dict[str, np.ndarray] = field(default_factory=dict)
 
@@ -43,6 +44,10 @@ class Releases:
         ends = snapped.ends
         last = np.where(np.isfinite(ends), find(ends), NEVER)
         lifetime = np.stack([find(snapped.times), last], axis=1).astype(np.int32)
+        if np.isfinite(self.max_age):
+            # Who enters between releases may be too old within a step: at its end then.
+            late = steps.end + sign * (1 - ROUNDING) * self.max_age
+            steps = steps._replace(expires=find(late).astype(np.int32))
         return snapped, steps, lifetime
 
     def _snapped(self, edges: Float[np.ndarray, " edges"]) -> "Releases":
@@ -58,7 +63,7 @@ class Releases:
             near = np.abs(ordered[after] - times) <= slack
             return np.where(near, ordered[after], times)
 
-        return Releases(snap(self.times), snap(self.ends))
+        return Releases(snap(self.times), snap(self.ends), self.max_age)
 
     def waiting(
         self, frames: Float[np.ndarray, " frames"], forward: bool
@@ -130,7 +135,7 @@ def make_releases(
         )
     # Backward in time a particle ends before it is released.
     age = np.inf if max_age is None else max_age
-    return Releases(times, times + (age if span[1] >= span[0] else -age))
+    return Releases(times, times + (age if span[1] >= span[0] else -age), age)
 
 
 def repeated(start: float, stop: float, every: float) -> Float[np.ndarray, " times"]:

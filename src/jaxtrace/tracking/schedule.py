@@ -168,6 +168,7 @@ class Schedule(eqx.Module):
     `stages` are the instants of each substep's stages as the field sees them, `frame`
     those of the frames themselves, and `samples` starts and ends of substeps and frames
     as each sampled variable sees them. Substeps that are not active are skipped.
+    `expires` is the first step that who enters in a substep is too old for.
     """
 
     start: Float[Array | np.ndarray, "frames substeps"]
@@ -177,6 +178,7 @@ class Schedule(eqx.Module):
     stages: Instant
     frame: Instant
     samples: dict[str, Sampled] = eqx.field(default_factory=dict)
+    expires: Int[Array | np.ndarray, "frames substeps"] | None = None
 
     @property
     def frames(self) -> int:
@@ -232,6 +234,7 @@ class Steps(NamedTuple):
     dt: Any
     end: Any
     active: Bool[np.ndarray, "frames substeps"]
+    expires: Int[np.ndarray, "frames substeps"] | None = None  # as in a schedule
 
     def joined(self, interval: int) -> "Steps":
         """Return the rows of so many frames as one, the last one filled up."""
@@ -243,7 +246,8 @@ class Steps(NamedTuple):
 
         active = join(self.active)
         active.reshape(-1, self.active.shape[1])[len(self.active) :] = False
-        return Steps(join(self.start), join(self.dt), join(self.end), active)
+        expires = None if self.expires is None else join(self.expires)
+        return Steps(join(self.start), join(self.dt), join(self.end), active, expires)
 
 
 def even_steps(frames: Any, substeps: int) -> Steps:
@@ -289,7 +293,7 @@ def make_schedule(
     traced = isinstance(frames, jax.Array)
     xp: Any = jnp if traced else np
     frames = frames if traced else np.asarray(frames, np.float64)
-    start, dt, end, active = (
+    start, dt, end, active, expires = (
         even_steps(frames, steps) if isinstance(steps, int) else steps
     )
     nodes = xp.asarray(tableau.instants, frames.dtype)
@@ -310,6 +314,7 @@ def make_schedule(
             )
             for name, x in samples.items()
         },
+        expires,
     )
 
 

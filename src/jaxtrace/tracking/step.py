@@ -215,6 +215,10 @@ def _diffused(
         return particles
     if sphere is None:
         return move(particles, particles.positions + walk)
+    # The surface is a mirror of a walk: stopped at it, particles would gather there.
+    top = jnp.asarray(sphere.top, walk.dtype)
+    over = jnp.maximum(particles.positions[:, 2] + walk[:, 2] - top, 0)
+    walk = walk.at[:, 2].add(-2 * over)
     frame = sphere.frame(particles.positions, particles.remainder)
     return _arrived(dynamics, particles, frame.arrive(walk))
 

@@ -91,7 +91,19 @@ def step_released(
     old = time_step.step >= lifetime[:, 1]
     places = particles.positions
     kept = retire(particles, old, ParticleStatus.EXPIRED, places, time_step.start)
+    if dynamics.motion.has_velocity:
+        # The flow may have changed since the start of the run.
+        begun = time_step.step == lifetime[:, 0]
+        first = jax.tree.map(lambda x: x[0], time_step.stages)
+        there = dynamics.boundary.wrap(places)
+        flow, _ = look_up(dynamics.field, there, first, kept.cell_hint)
+        own = jnp.where(begun[:, None], flow, kept.velocity)
+        kept = replace(kept, velocity=own)
     after = take_step(dynamics, kept, time_step, method)
+    if dynamics.boundary.recycles and time_step.expires is not None:
+        fresh = after.generation > kept.generation
+        last = jnp.where(fresh, time_step.expires, lifetime[:, 1])
+        after = replace(after, lifetime=jnp.stack([lifetime[:, 0], last], 1))
     # Nothing happens to those who wait, whatever the step would have done to them.
     return select(time_step.step < lifetime[:, 0], particles, after)
 
@@ -132,7 +144,7 @@ def advance(
         begins, ends, samples = (
             {name: each[i] for name, each in now.samples.items()} for i in range(3)
         )
-        steps = TimeStep(start, dt, number, now.stages, begins, ends)
+        steps = TimeStep(start, dt, number, now.stages, begins, ends, now.expires)
         time_steps = steps, now.active
         if now.step.shape[0] == 1:
             state, _ = substep(state, jax.tree.map(lambda x: x[0], time_steps))

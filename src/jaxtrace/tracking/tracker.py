@@ -29,11 +29,12 @@ from jaxtrace.config import get_config, working_cores, working_device, working_d
 from jaxtrace.fields.analytic import UnboundedFlow, as_field
 from jaxtrace.fields.base import Field, as_positions
 from jaxtrace.integrators import find_method
-from jaxtrace.settings import DTYPES, GIB, as_given
+from jaxtrace.settings import GIB, as_given
 from jaxtrace.sphere import SPHERICAL, TURN
 from jaxtrace.tracking.behaviors import Behaviors, make_behaviors
 from jaxtrace.tracking.boundaries.base import as_boundary
-from jaxtrace.tracking.motion import AbstractMotion
+from jaxtrace.tracking.boundaries.box import check_longitudes
+from jaxtrace.tracking.motion import AbstractMotion, PassiveTracer
 from jaxtrace.tracking.output import (
     Collected,
     Streamed,
@@ -74,9 +75,8 @@ class TrackerOptions(Checked):
     """How a tracker works; every field may be given to `create_tracker` by name.
 
     `batch_size` particles are advanced at a time (None: all of them); after an
-    out-of-memory error batches are halved down to `min_batch_size`. `position_dtype`
-    "float64" integrates in double precision over a field of any precision. `devices`
-    spreads particles over that many devices. `static_compilation`, `use_scan_jit` and
+    out-of-memory error batches are halved down to `min_batch_size`. `devices` spreads
+    particles over that many devices. `static_compilation`, `use_scan_jit` and
     `device_put_inputs` are accepted from scripts that set them: runs always do this.
     """
 
@@ -104,7 +104,6 @@ class TrackerOptions(Checked):
     error_tolerance: Annotated[float, number(0)] = 1e-6
     seed: Annotated[int, whole(0)] = 0
     motion: Annotated[AbstractMotion | None, as_given] = None
-    position_dtype: Annotated[str | None, maybe(one_of(*DTYPES))] = None
     devices: Annotated[int | None, maybe(whole())] = None
 
     def frame_bytes(self, n_particles: int) -> int:
@@ -235,6 +234,7 @@ class ParticleTracker:
         .vtp, ...) is exported at the end; `resume` continues a run that was stopped.
         """
         seeds = self._positions(initial_positions)
+        check_longitudes(self.boundary, self.field.frozen.sphere)
         warn_of_seeds(self.field.frozen, seeds, self.boundary.wrap)
         facts = getattr(self.field, "_source_info", {})
         span = as_span(time_span, facts)
@@ -278,7 +278,7 @@ class ParticleTracker:
         timing = measure(trial, repeats=3)
         each = timing.median / (some * steps)
         frames = n_timesteps * self.options.frame_bytes(n_particles)
-        wide = self._dtype.itemsize // 4
+        wide = working_dtype().itemsize // 4
         return {
             "estimated_runtime_seconds": each * n_particles * (n_timesteps - 1),
             "estimated_memory_gb": wide * (frames + n_particles * STATE_BYTES) / GIB,
@@ -304,6 +304,9 @@ class ParticleTracker:
         method, frames = self._method(count, parts), np.asarray(timing.frames)
         check_steps(dynamics.motion, frames, timing.substeps, method)
         facts = self._facts(timing, method, count) | {"sampled": behaviors.names}
+        motion = dynamics.motion
+        passive = isinstance(motion, PassiveTracer) and not motion.terms
+        facts["passive"] = passive and not behaviors.rules
         if output is not None:
             facts |= self._fingerprints(dynamics, seeds)
         steps, lifetime = None, None
@@ -365,21 +368,11 @@ class ParticleTracker:
         progress.meter.stop()
         return sink.trajectory(particles, self.boundary.fill)
 
-    @property
-    def _dtype(self) -> np.dtype:
-        asked = self.options.position_dtype
-        return np.dtype(asked) if asked else working_dtype()
-
     def _positions(self, positions: Any) -> jax.Array:
-        if self._dtype == np.float64 and not jax.config.read("jax_enable_x64"):
-            raise ValueError(
-                "positions in float64 need jt.configure(dtype='float64') or "
-                "jax.config.update('jax_enable_x64', True) first"
-            )
         given = positions if hasattr(positions, "dtype") else np.asarray(positions)
         if given.size == 0:
-            return jnp.zeros((0, 3), self._dtype)
-        return as_positions(jnp.asarray(given, self._dtype))
+            return jnp.zeros((0, 3), working_dtype())
+        return as_positions(jnp.asarray(given, working_dtype()))
 
     def _method(self, count: int, parts: int = 1) -> Method:
         options = self.options
@@ -444,7 +437,7 @@ class ParticleTracker:
             "jax_compiled": self.compiled,
             "jit_scan": self.compiled,
             "format_version": "1.0",
-            "dtype": str(self._dtype),
+            "dtype": str(working_dtype()),
             **where,
             **dates,
             "period": period,

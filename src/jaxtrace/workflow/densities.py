@@ -8,7 +8,12 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxrig.atomic import atomic_write
-from jaxtrace.analysis.density import KDEEstimator, density_per_area, scott_bandwidth
+from jaxtrace.analysis.density import (
+    KDEEstimator,
+    cell_areas,
+    density_per_area,
+    scott_bandwidth,
+)
 from jaxtrace.analysis.sph import SPHDensityEstimator
 from jaxtrace.bounds import PLANES, Box
 from jaxtrace.workflow.tables import Density
@@ -144,7 +149,7 @@ def _map_sphere(
     if table.kde_normalize in (True, "pdf"):
         found /= count
     elif table.kde_normalize == "relative":
-        found /= max(float(found.max()), np.finfo(float).tiny)
+        found *= float(cell_areas(ends[0], ends[1], radius).sum()) / count
     return [DensityMap("kde", "xy", x, y, found, count, width, place)], notes
 
 

@@ -265,7 +265,7 @@ def make_seeds(case: Case, domain: Box, round_: bool = False) -> Seeds:
     table = case.particles
     if table.file is not None:
         count = math.prod(table.concentrations)
-        return as_seeds(read_seeds(table.file, count, table.seed).positions)
+        return as_seeds(read_seeds(table.file, count, table.seed, round_).positions)
     region = domain if table.bounds is None else box_bounds(table.bounds)
     if table.bounds_fraction is not None:
         ends = np.array(table.bounds_fraction).T

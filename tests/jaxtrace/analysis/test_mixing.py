@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from jaxtrace import paths
 from jaxtrace.analysis import (
@@ -10,6 +11,7 @@ from jaxtrace.analysis import (
     residence_times,
 )
 from jaxtrace.analysis.statistics import close_pairs, start_separations
+from jaxtrace.sphere import EARTH_RADIUS
 from jaxtrace.trajectory import Trajectory
 from trace_records import absorbing_channel, recycling_channel, uniform
 
@@ -211,6 +213,54 @@ def test_pairs_part_with_the_shear():
     wanted = (0.1 + 0.1 * LONG_TIMES) ** 2 + 0.1**2
     np.testing.assert_allclose(dispersion(trajectory), wanted)
     np.testing.assert_allclose(dispersion(trajectory, np.array([[1, 0]])), wanted)
+
+
+def on_globe(directions, times):
+    """Paths of unit vectors (T, N, 3) over the Earth, in degrees."""
+    x, y, z = np.moveaxis(directions, -1, 0)
+    places = np.degrees([np.arctan2(y, x), np.arcsin(z)])
+    facts = {"coordinate_system": "spherical", "radius": EARTH_RADIUS}
+    places = np.moveaxis(np.stack([*places, 0 * z]), 0, -1)
+    return Trajectory(places, times, metadata={**facts, "period": (360, 0, 0)})
+
+
+@pytest.mark.parametrize("axis", [(0, 0, 1), (1, 0, 0), (0.6, 0, 0.8)])
+def test_a_rotation_of_the_globe_mixes_nothing(axis):
+    """A cloud stays as it is, over the date line and a pole too."""
+    times, rate = np.linspace(0, 4, 9), np.radians(10)
+    start = np.random.default_rng(4).normal([-1, 0.1, 0], 0.01, (60, 3))
+    start /= np.linalg.norm(start, axis=1, keepdims=True)
+    turns = Rotation.from_rotvec(rate * times[:, None] * np.array(axis))
+    run = on_globe(np.stack([turn.apply(start) for turn in turns]), times)
+    metrics = compute_mixing_metrics(run, pair_fraction=0.5)
+    size = (0.01 * EARTH_RADIUS) ** 2
+    assert metrics["final_variance"] == pytest.approx(2 * size, rel=0.3)
+    assert metrics["variance_growth_rate"] == pytest.approx(0, abs=1e-3 * size)
+    assert metrics["lyapunov_approximation"] == pytest.approx(0, abs=1e-3)
+    assert metrics["poincare_return_ratio"] == 0
+    again = np.concatenate([run.positions, run.positions[:1]])
+    back = Trajectory(again, [*times, 5.0], metadata=run.metadata)
+    assert compute_mixing_metrics(back)["poincare_return_ratio"] == 1
+    np.testing.assert_allclose(dispersion(run), dispersion(run)[0], rtol=1e-3)
+    # A place goes along a great circle, as far as its chord says.
+    chords = np.linalg.norm([t.apply(start) - start for t in turns], axis=-1)
+    ways = 2 * EARTH_RADIUS * np.arcsin(chords / 2)
+    np.testing.assert_allclose(
+        mean_squared_displacement(run), np.mean(ways**2, axis=1), rtol=1e-9
+    )
+
+
+def test_pairs_on_the_globe_are_near_in_meters():
+    """At 80 degrees north a degree of longitude is a sixth of one of latitude."""
+    places = np.radians([[0.0, 80.0], [1.0, 80.0], [0.0, 80.5], [179.9, 80.0]]).T
+    cos = np.cos(places[1])
+    vectors = np.stack(
+        [cos * np.cos(places[0]), cos * np.sin(places[0]), np.sin(places[1])], -1
+    )
+    run = on_globe(vectors[None], [0.0])
+    np.testing.assert_array_equal(close_pairs(run, 30e3, 3), [[0, 1]])
+    apart = np.linalg.norm(start_separations(run, np.array([[0, 2]])), axis=1)
+    np.testing.assert_allclose(apart, np.radians(0.5) * EARTH_RADIUS)
 
 
 def test_residence_in_a_uniform_channel():

@@ -14,19 +14,22 @@ from jaxtrace.io.geometry import same_geometry
 from jaxtrace.io.series import load
 from jaxtrace.io.steps import listed_steps
 from jaxtrace.io.store import open_store
-from jaxtrace.io.vtk_export import write_points
+from jaxtrace.io.vtk_export import export_trajectory_to_vtk, write_points
 from trace_cases import write_slices
 
 TIMES = np.linspace(0, 1, 70)
 POSITIONS = np.random.default_rng(0).normal(size=(70, 4, 3)).astype(np.float32)
 POSITIONS[50:, 2] = np.nan  # absorbed
+POSITIONS[:3, 0] = np.nan  # released later
+AGES = np.where(np.isnan(POSITIONS[..., 0]), np.nan, TIMES[:, None])
 
 
 @pytest.fixture
 def recorded(tmp_path):
     path = tmp_path / "run.zarr"
     with open_store(path, "x", metadata={"integrator": "rk4"}) as store:
-        store.append(TIMES, {"positions": POSITIONS, "velocities": -POSITIONS})
+        moving = {"positions": POSITIONS, "velocities": -POSITIONS}
+        store.append(TIMES, {**moving, "age": AGES})
     return path
 
 
@@ -42,6 +45,7 @@ def test_a_recorded_run_to_a_file_and_back(recorded, tmp_path, suffix):
         found = read_recorded(path)
         np.testing.assert_array_equal(found.positions, POSITIONS)
         np.testing.assert_array_equal(found.velocities, -POSITIONS)
+        np.testing.assert_array_equal(found.variables["age"], AGES)
         np.testing.assert_array_equal(found.times, TIMES)
         assert found.metadata["integrator"] == "rk4"
     assert convert(target, tmp_path / "lines.vtp").exists()
@@ -54,7 +58,7 @@ def test_a_recorded_run_to_arrays_and_rows(recorded, tmp_path):
         np.testing.assert_array_equal(arrays["times"], TIMES)
     with open(convert(recorded, tmp_path / "run.csv"), newline="") as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == 70 * 4 - 20
+    assert len(rows) == 70 * 4 - 23
     frame, particle = (
         np.array([int(r[n]) for r in rows]) for n in ("frame", "particle")
     )
@@ -63,6 +67,8 @@ def test_a_recorded_run_to_arrays_and_rows(recorded, tmp_path):
     np.testing.assert_array_equal([float(r["time"]) for r in rows], TIMES[frame])
     speeds = np.array([float(row["u"]) for row in rows], np.float32)
     np.testing.assert_array_equal(speeds, -place[:, 0])
+    ages = [float(row["age"]) for row in rows]
+    np.testing.assert_array_equal(ages, AGES[frame, particle])
 
 
 def test_a_netcdf_file_is_of_the_conventions(recorded, tmp_path):
@@ -84,7 +90,7 @@ def test_rows_have_dates_where_the_run_has_them(tmp_path):
     text = convert(tmp_path / "run.zarr", tmp_path / "run.csv").read_text()
     head, first, *_, last = text.splitlines()
     assert head == "frame,time,particle,lon,lat,z"
-    assert first.startswith("0,2019-02-28T00:00:00.000,0,")
+    assert first.startswith("0,2019-02-28T00:00:00.000,1,")
     assert last.startswith("1,2019-03-01T00:30:00.000,3,")
 
 
@@ -96,7 +102,7 @@ def test_parquet_needs_its_library_or_holds_the_rows(recorded, tmp_path):
         return
     parquet = importlib.import_module("pyarrow.parquet")
     table = parquet.read_table(convert(recorded, target))
-    assert table.num_rows == 70 * 4 - 20
+    assert table.num_rows == 70 * 4 - 23
 
 
 def test_a_recorded_run_to_vtk(recorded, tmp_path):
@@ -105,7 +111,15 @@ def test_a_recorded_run_to_vtk(recorded, tmp_path):
     last = trace_vtk.load(steps[-1].files[0])
     np.testing.assert_array_equal(trace_vtk.points(last), POSITIONS[-1, [0, 1, 3]])
     lines = trace_vtk.load(convert(recorded, tmp_path / "lines.vtp"))
-    assert sorted(map(len, trace_vtk.cells(lines))) == [50, 70, 70, 70]
+    assert sorted(map(len, trace_vtk.cells(lines))) == [50, 67, 70, 70]
+    series = {"time_series": True}
+    made = export_trajectory_to_vtk(read_recorded(recorded), tmp_path / "s", **series)
+    one = trace_vtk.load(listed_steps(made["collection"])[-1].files[0])
+    for found, ages in ((last, [1.0] * 3), (one, [1.0] * 3), (lines, TIMES[3:])):
+        data = trace_vtk.arrays(found.GetPointData())
+        np.testing.assert_array_equal(data["age"][: len(ages)], ages)
+    first = trace_vtk.arrays(lines.GetPointData())["InitialX"][0]
+    assert first == POSITIONS[3, 0, 0]
 
 
 @pytest.mark.parametrize("suffix", [".pvd", ".nc", ".zarr"])

@@ -8,6 +8,7 @@ import pytest
 from jaxtrace.fields.interpolation import TensorGrid
 from jaxtrace.io.geometry import Cells, same_geometry
 from jaxtrace.io.hdf5 import H5Slices
+from jaxtrace.io.loader import load_variable
 
 h5py = pytest.importorskip("h5py")
 VALUES = np.random.default_rng(0).normal(size=(3, 2, 4, 5, 3)).astype(np.float32)
@@ -111,6 +112,14 @@ def test_values_on_nodes_and_single_steps(tmp_path):
     single = H5Slices(write(tmp_path / "s.h5", velocity=VALUES[0], **AXES))
     assert len(single) == 1
     np.testing.assert_array_equal(single.read(0), VALUES[0])
+
+
+def test_a_vector_is_one_also_where_two_of_its_components_are_nothing(tmp_path):
+    force = VALUES * np.array([1, 0, 0], np.float32)
+    arrays = {"force": force, "heat": VALUES[..., :1], **AXES}
+    path = write(tmp_path / "a.h5", times=[0.0, 1.0, 2.0], **arrays)
+    found = {name: load_variable(path, name) for name in ("force", "heat")}
+    assert [variable.scalar for variable in found.values()] == [False, True]
 
 
 def test_wrong_files_are_refused_by_name(tmp_path):

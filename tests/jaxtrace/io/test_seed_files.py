@@ -37,6 +37,7 @@ def test_tables(tmp_path, text, places, times):
         ("a.csv", "x,y\n1\n", r"line 2: y is None"),
         ("a.geojson", "{}", "is not readable GeoJSON"),
         ("a.geojson", '{"type": "FeatureCollection", "features": []}', "no polygons"),
+        ("a.geojson", '{"type": "LineString"}', "points and polygons, .* LineString"),
         ("a.txt", "1 2", r"are read from \.csv, \.geojson"),
     ],
 )
@@ -66,6 +67,18 @@ def test_a_polygon_is_filled_evenly_outside_its_hole(tmp_path):
     whole = 10 * sine(80) - 2 * (sine(20) - sine(10))
     north = 10 * (sine(80) - sine(60)) / whole
     assert abs((places[:, 1] > 60).mean() - north) < 4 * np.sqrt(north / 20_000)
+
+
+def test_polygons_that_overlap_are_filled_once(tmp_path):
+    """Two squares of a plane in meters, which have a quarter of each in common."""
+    square = np.array([[0, 0], [4e3, 0], [4e3, 4e3], [0, 4e3]])
+    shapes = [[(square + shift).tolist()] for shift in (0, 2e3)]
+    path = tmp_path / "release.geojson"
+    path.write_text(json.dumps({"type": "MultiPolygon", "coordinates": shapes}))
+    x, y, _ = read_seeds(path, 7_000, sphere=False).positions.T
+    both = (np.minimum(x, y) > 2e3) & (np.maximum(x, y) < 4e3)
+    assert both.mean() == pytest.approx(1 / 7, abs=0.02)  # five deviations
+    assert (y < 2e3).mean() == pytest.approx(2 / 7, abs=0.03)
 
 
 def test_a_mask_is_filled_evenly_with_the_cells_around_its_nodes(tmp_path):

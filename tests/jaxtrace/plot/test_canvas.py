@@ -5,14 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jaxrig.report import Axis, Points, Report, Text, png_from_array
+from jaxrig.report import Axis, Report, Section, png_from_array
 from jaxtrace.fields.grid import make_grid_field
-from jaxtrace.plot.canvas import (
-    land_over,
-    particle_canvas,
-    shade_map,
-    trajectory_section,
-)
+from jaxtrace.plot.canvas import describe, land_over, particle_canvas, shade_map
 from jaxtrace.plot.inputs import choose
 from jaxtrace.sphere import EARTH_RADIUS
 from trace_records import absorbing_channel, recycling_channel, uniform
@@ -137,22 +132,17 @@ def test_the_page_keeps_within_its_size():
         [0.1, 0, 0], np.random.default_rng(0).random((400, 3)), np.arange(200.0)
     )
     report = Report("Flow")
-    report.add(trajectory_section("Flow", record, color="age", background=np.eye(60)))
+    canvas = particle_canvas(record, color="age", background=np.eye(60))
+    report.add(Section("Flow", canvas))
     assert len(report.html()) < 400_000
 
 
-def test_the_section_says_what_it_shows():
+def test_words_say_what_a_canvas_shows():
     record = uniform([0.1, 0, 0], SEEDS * [1, 0.01, 1], TIMES)
-    section = trajectory_section(
-        "Flow", record, "Words.", max_particles=5, max_frames=41
-    )
-    first, second, part = section.parts
-    assert isinstance(first, Text)
-    assert isinstance(second, Text)
-    assert isinstance(part, Points)
-    assert first.text == "Words."
-    assert "5 of 10 particles at 41 instants" in second.text
-    assert "not to one scale" in second.text
+    part = particle_canvas(record, max_particles=5, max_frames=41)
+    words = describe(part, record, "xy", "position")
+    assert "5 of 10 particles at 41 instants" in words
+    assert "not to one scale" in words
     assert part.height == 0.25
 
 

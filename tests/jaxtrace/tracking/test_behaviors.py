@@ -1,5 +1,7 @@
 """Behaviors against their closed forms, and variables along the paths."""
 
+from contextlib import nullcontext
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -7,7 +9,7 @@ import numpy as np
 import pytest
 
 from jaxtrace.fields import streamed
-from jaxtrace.fields.analytic import FunctionField
+from jaxtrace.fields.analytic import FunctionField, UniformFlow
 from jaxtrace.fields.streamed import StreamedField
 from jaxtrace.io import loader
 from jaxtrace.io.loader import load_field, load_variable
@@ -23,7 +25,9 @@ from jaxtrace.tracking.behaviors import (
     Sinking,
     StokesDrift,
     Windage,
+    make_behaviors,
 )
+from jaxtrace.tracking.boundary import continuous_inlet_boundary_factory
 from jaxtrace.tracking.motion import Diffusion
 from jaxtrace.tracking.simulation import simulate
 from jaxtrace.tracking.tracker import create_tracker
@@ -69,9 +73,9 @@ def test_closed_forms_along_sinking_paths():
     np.testing.assert_allclose(values["age"], np.tile(t, 2), rtol=1e-6)
     np.testing.assert_allclose(values["mass"], np.exp(-2 * np.tile(t, 2)), rtol=1e-5)
     np.testing.assert_array_equal(values["jumps"], np.tile(32 * t, 2))
-    # The mean of x + 3 t; the rule is of second order, and misses the first instant.
+    # The mean of x + 3 t, by a rule of second order.
     mean = SEEDS[:, 0] + start * t / 2 - SPEEDS * t**2 / 6 + 3 * t / 2
-    np.testing.assert_allclose(values["warmth_mean"][1:], mean[1:], rtol=2e-2)
+    np.testing.assert_allclose(values["warmth_mean"][1:], mean[1:], rtol=2e-4)
     np.testing.assert_allclose(values["warmth_max"][1:], values["warmth"][1:])
     assert set(values) == {
         *("age", "mass", "heat", "jumps", "warmth", "warmth_mean", "warmth_max"),
@@ -81,6 +85,27 @@ def test_closed_forms_along_sinking_paths():
     assert (np.asarray(found.final.status) == ParticleStatus.REMOVED).all()
     np.testing.assert_allclose(found.final.exit_time, 29 / 32)
     assert np.isnan(found.positions[-1]).all()
+
+
+def test_a_history_begins_with_the_release():
+    """Colder all the way: the first value is the highest."""
+    cooling = {"cold": lambda p, t: -p[:, 0]}
+    inlet = continuous_inlet_boundary_factory([[0, 0, 0], [1, 1, 1]])
+    found = create_tracker("rk4", UniformFlow(1.0), inlet).track_particles(
+        *([[0.5, 0.5, 0.5], [0.3, 0.5, 0.5]], (0.0, 1.0), 5),
+        release=[0.125, 0.0],
+        sample=cooling,
+        behave=History("cold"),
+    )
+    assert found.generation[-1].tolist() == [1, 1]
+    first = np.where(found.generation > 0, 0.0, [-0.5, -0.3])
+    there = np.isfinite(found.variables["cold_mean"])
+    assert there[1:, 1].sum() == 3  # not at the release, nor at an entry
+    mean = (first + found.variables["cold"]) / 2
+    for name, exact in (("cold_max", first), ("cold_mean", mean)):
+        np.testing.assert_allclose(
+            found.variables[name][there], exact[there], atol=1e-6
+        )
 
 
 def call(rule, here, t=0.0, dt=60.0):
@@ -96,10 +121,11 @@ def test_displacements_of_wind_waves_weight_and_daylight():
     _, way = call(Windage(0.02), wind)
     # Where there is no wind known, on land, there is no windage.
     np.testing.assert_allclose(way, [[12.0, -6.0, 0.0], [0.0, 1.2, 0.0]], rtol=1e-6)
-    waves = {"drift": [[0.1, 0.2, 0.0]] * 2, "k": [0.05, 0.05], "z": [0.0, -20.0]}
+    waves = {"drift": [[0.1, 0.2, 0.0]] * 3, "k": [0.05, 0.05, np.nan]}
+    waves["z"] = [0.0, -20.0, -20.0]
     _, way = call(StokesDrift(("drift",), "k"), waves)
     deep = np.exp(2 * 0.05 * -20)
-    np.testing.assert_allclose(way[:, 1], [12.0, 12.0 * deep], rtol=1e-5)
+    np.testing.assert_allclose(way[:, 1], [12.0, 12.0 * deep, 0.0], rtol=1e-5)
     _, way = call(Buoyancy(1e-4, 920.0), {"z": [-5.0]})
     speed = (SEA_WATER - 920.0) * GRAVITY * 1e-8 / (18 * 1e-3)
     np.testing.assert_allclose(way, [[0, 0, 60 * speed]], rtol=1e-5)
@@ -152,6 +178,16 @@ def test_nodes_at_sea_decide_near_the_coast():
     spread, slope = ask(walk, places)
     np.testing.assert_allclose(spread[0], [np.sqrt(7.0), 0, 0], rtol=1e-6)
     np.testing.assert_allclose(np.asarray(slope)[0], [1.0, 0, 0], atol=1e-6)
+
+
+@pytest.mark.parametrize("make", [lambda wind: Windage(0.02, wind), StokesDrift])
+def test_winds_and_waves_are_in_meters_per_second(make):
+    data, rule = sea(pytest.importorskip("xarray")), make(("kh", "kh"))
+    for units, wrong in (("m s**-1", False), ("cm s-1", True), ("knots", True)):
+        data["kh"].attrs["units"] = units
+        sample = {"kh": load_variable(data, "kh")}
+        with pytest.raises(ValueError, match="m/s") if wrong else nullcontext():
+            make_behaviors(sample, rule)
 
 
 @pytest.mark.parametrize(

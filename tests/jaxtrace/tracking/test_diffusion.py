@@ -9,6 +9,8 @@ import pytest
 from jaxrig.testing import assert_one_trace
 from jaxtrace.fields.analytic import UniformFlow
 from jaxtrace.fields.base import Field
+from jaxtrace.fields.grid import make_grid_field
+from jaxtrace.sphere import EARTH_RADIUS
 from jaxtrace.tracking.boundaries.box import box_boundary
 from jaxtrace.tracking.motion import SCHEMES, Diffusion, PassiveTracer
 from jaxtrace.tracking.simulation import simulate
@@ -101,6 +103,20 @@ def test_a_diffusivity_that_ends_at_a_wall(scheme):
     found = mixed(Diffusion(fading, scheme), steps=100, dt=2e-4)
     assert np.all(np.isfinite(found))
     assert unmixed(found) < 3
+
+
+def test_a_well_mixed_sea_stays_so_at_its_surface():
+    """The surface is a mirror; what comes from 200 m below does not get there."""
+    axes = np.arange(3.0), np.arange(3.0), np.array([-400.0, -200.0, 0.0])
+    sea = make_grid_field(np.zeros((3, 3, 3, 3)), axes, radius=EARTH_RADIUS)
+    seeds = np.ones((20_000, 3), np.float32)
+    seeds[:, 2] = -200 * (np.arange(20_000) + 0.5) / 20_000
+    walk = {"motion": Diffusion((0, 0, 1e-2)), "integrator": "euler", "substeps": 10}
+    depths = -end(sea, seeds, [0.0, 10 * HOUR], **walk)[:, 2]
+    found, _ = np.histogram(depths, np.arange(0, 60, 10))
+    assert found.sum() == pytest.approx(5000, abs=4.5 * 5000**0.5)
+    np.testing.assert_allclose(found, 1000, atol=4.5 * 1000**0.5)
+    assert not (depths <= 0).any()
 
 
 def test_each_axis_has_its_own_diffusivity_and_slope():

@@ -7,14 +7,20 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtrace.fields.analytic import FunctionField
+from jaxtrace.analysis import residence_times
+from jaxtrace.fields.analytic import FunctionField, UniformFlow
 from jaxtrace.fields.time_series import TimeSeriesField
+from jaxtrace.io.convert import convert, read_recorded
 from jaxtrace.io.store import open_store
 from jaxtrace.tracking.behaviors import Age, History
-from jaxtrace.tracking.boundary import absorbing_boundary_factory
-from jaxtrace.tracking.motion import Diffusion
+from jaxtrace.tracking.boundary import (
+    absorbing_boundary_factory,
+    continuous_inlet_boundary_factory,
+)
+from jaxtrace.tracking.motion import Diffusion, Inertial
 from jaxtrace.tracking.release import repeated
 from jaxtrace.tracking.tracker import create_tracker
+from jaxtrace.trajectory import merge_trajectories
 from jaxtrace.types import ParticleStatus
 
 SEEDS = np.array([[0.1, 0.2, 0.3], [0.0, 0.5, 0.0], [0.2, 0.1, 0.0]], np.float32)
@@ -69,10 +75,41 @@ def test_who_waits_is_not_absorbed_and_who_is_old_leaves():
     # In its time the third would go 0.495 from 0.2, and leaves the box before.
     assert found.status.tolist() == [6, 6, ParticleStatus.ABSORBED]
     np.testing.assert_allclose(found.exit_time[:2], ends[:2], rtol=1e-6)
+    # Between the frames too a stay begins with the release.
+    stays = found.exit_time - RELEASE
+    np.testing.assert_allclose(residence_times(found), stays, rtol=1e-5)
+    again = merge_trajectories([found[:, :1], found[:, 1:]], "particles")
+    for other in (again, merge_trajectories([found[:5], found[5:]])):
+        np.testing.assert_allclose(residence_times(other), stays, rtol=1e-5)
     assert 0.5 < found.exit_time[2] < ends[2]
     slack = 1e-9
     inside = (found.times[:, None] >= RELEASE) & (found.times[:, None] <= ends + slack)
     assert (found.alive[:, :2] == inside[:, :2]).all()
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_newcomers_of_an_inlet_have_an_age_of_their_own(sign):
+    """They go 0.1 in a frame, from an inlet to an outlet at a distance of 1."""
+    way = "positive" if sign > 0 else "negative"
+    inlet = continuous_inlet_boundary_factory([[0, 0, 0], [1, 1, 1]], "x", way)
+    track = create_tracker("rk4", UniformFlow(1.0), inlet).track_particles
+    seeds = np.full((2, 3), 0.5)
+    seeds[:, 0] = (0.05, 0.65) if sign > 0 else (0.95, 0.35)
+    crossed = track(seeds, (0.0, sign * 4.0), 41, max_age=1.2)
+    assert crossed.alive.all()
+    assert (crossed.generation[-1] >= 3).all()
+    found = track(seeds, (0.0, sign * 4.0), 41, max_age=0.55)
+    # The second leaves at 0.35, and the next is there from the end of that step on.
+    assert found.status.tolist() == [ParticleStatus.EXPIRED] * 2
+    np.testing.assert_allclose(sign * found.exit_time, [0.55, 0.95 + 0.05], rtol=1e-5)
+
+
+def test_heavy_particles_begin_with_the_flow_of_their_release():
+    found = track(release=RELEASE, motion=Inertial(1e6), frames=21)
+    for one, time in enumerate(RELEASE):
+        way = (1 + time) * np.clip(found.times - time, 0, None)
+        exact = np.where(found.times < time, np.nan, SEEDS[one, 0] + way)
+        np.testing.assert_allclose(found.positions[:, one, 0], exact, atol=1e-5)
 
 
 def test_seeds_are_released_again_and_again(tmp_path):
@@ -91,6 +128,11 @@ def test_seeds_are_released_again_and_again(tmp_path):
             stored["x"].values[rows, first], np.tile(SEEDS[:2, 0], 4)
         )
         np.testing.assert_allclose(stored["release_time"].values, times)
+    copy = convert(path, tmp_path / "run.nc")
+    for kept in (path, copy, convert(copy, tmp_path / "again.zarr")):
+        begun = read_recorded(kept).release_time
+        assert begun is not None
+        np.testing.assert_allclose(begun, times)
     assert repeated(1.0, 0.0, -0.5).tolist() == [1.0, 0.5, 0.0]
 
 

@@ -3,7 +3,7 @@
 import warnings
 from typing import Any
 
-import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -12,6 +12,7 @@ from jaxtrace.fields.analytic import DoubleGyre, UniformFlow
 from jaxtrace.fields.grid import make_grid_field
 from jaxtrace.tracking import time_loop
 from jaxtrace.tracking import tracker as tracker_module
+from jaxtrace.tracking.behaviors import Sinking
 from jaxtrace.tracking.boundaries.base import Open
 from jaxtrace.tracking.boundaries.box import box_boundary
 from jaxtrace.tracking.motion import Inertial
@@ -48,6 +49,18 @@ def test_recorded_velocities_are_those_at_the_recorded_places(reference):
         np.testing.assert_allclose(
             reference.velocities[frame], expected, rtol=1e-4, atol=1e-5
         )
+
+
+@pytest.mark.parametrize("how", [{"motion": Inertial(5.0)}, {}], ids=["heavy", "sinks"])
+def test_speeds_are_those_of_particles_not_of_the_flow(how):
+    flow = lambda x, t: jnp.zeros_like(x).at[:, 0].set(t)
+    tracker = create_tracker("rk2", flow, None, record_velocities=True, **how)
+    behave = None if how else Sinking(3.0)
+    found = tracker.track_particles(np.zeros((1, 3)), (0, 2), 21, behave=behave)
+    steps = np.linalg.norm(np.diff(found.positions[:, 0], axis=0), axis=1)
+    np.testing.assert_allclose(found.compute_speeds()[:, 0], steps / 0.1, rtol=1e-5)
+    assert found.velocities is not None
+    np.testing.assert_allclose(found.velocities[:, 0, 0], found.times, atol=1e-6)
 
 
 @pytest.mark.bitwise
@@ -238,15 +251,10 @@ def test_absorbed_particles_are_nan_from_then_on_and_say_when():
 
 
 def test_double_precision_positions_over_a_single_precision_field(reference):
-    with jax.enable_x64(True):
-        got = track(position_dtype="float64")
-        assert got.positions.dtype == np.float64
+    configure(dtype="float64")
+    got = track()
+    assert got.positions.dtype == np.float64
     np.testing.assert_allclose(got.positions, reference.positions, atol=1e-3)
-
-
-def test_double_precision_needs_jaxs_leave():
-    with pytest.raises(ValueError, match="float64"):
-        track(position_dtype="float64")
 
 
 @pytest.mark.slow  # compiles a program of its own
@@ -275,7 +283,6 @@ def test_a_tolerance_without_adaptive_steps_says_that_it_is_not_used():
         ({"progress_style": "loud"}, ValueError, "auto, tqdm"),
         ({"progress_update_every": 0.0}, ValueError, "progress_update_every"),
         ({"error_tolerance": 0.0}, ValueError, "error_tolerance"),
-        ({"position_dtype": "int8"}, ValueError, "float32, float64"),
     ],
 )
 def test_wrong_options_are_named(options, error, words):

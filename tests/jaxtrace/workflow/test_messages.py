@@ -226,7 +226,8 @@ def test_variables_are_recorded_along_the_paths(folder):
     grid["velocity"] = np.tile([0.1, 0.0, 0.0], (64, 1))
     for time in (0.0, 1.0):
         grid["T"] = grid.points[:, 0] + 2 * grid.points[:, 1] + 10 * time
-        grid["force"] = grid.points.astype(float)
+        grid["force"] = time * grid.points  # nothing at first, and a vector still
+        grid["stress"] = np.ones((64, 6))
         write_xml(grid, Path(f"warm_{time:g}.vti"), time=time)
     write_case(pattern='"warm_*.vti"', variables='["T", "force"]', release="0.1")
     done = CliRunner().invoke(app, ["run", "case.toml"])
@@ -237,9 +238,13 @@ def test_variables_are_recorded_along_the_paths(folder):
         when = store.read_observed()
     x, y, _ = np.moveaxis(arrays["positions"], -1, 0)
     np.testing.assert_allclose(arrays["T"], x + 2 * y + 10 * when, rtol=1e-5)
-    np.testing.assert_allclose(arrays["force_y"], y, rtol=1e-5)
+    np.testing.assert_allclose(arrays["force_y"], y * when, rtol=1e-5)
     # Seeds and their values are those of the time of release.
     assert (when[0] == 0.1).all()
-    write_case(pattern='"warm_*.vti"', variables='["heat"]', release="0.1")
-    wrong = CliRunner().invoke(app, ["run", "case.toml", "--overwrite"])
-    assert_said(wrong, r"no 'heat' array; the arrays are .* variables in \[sample\]")
+    for name, words in (
+        ("heat", r"no 'heat' array; the arrays are .* variables in \[sample\]"),
+        ("stress", "'stress' has 6 components: only scalars and vectors"),
+    ):
+        write_case(pattern='"warm_*.vti"', variables=f'["{name}"]', release="0.1")
+        wrong = CliRunner().invoke(app, ["run", "case.toml", "--overwrite"])
+        assert_said(wrong, words)

@@ -35,14 +35,15 @@ CLOUD = (
 )
 
 
-@pytest.mark.parametrize("normalize", [True, "count"])
+@pytest.mark.parametrize("normalize", [True, "count", "relative"])
 def test_on_a_sphere_a_density_is_per_square_meter(normalize):
     draw_ = np.random.default_rng(2)
     lat = np.degrees(np.arcsin(draw_.uniform(-1, 1, 4000)))
     places = np.stack([draw_.uniform(-180, 180, 4000), lat, 0 * lat], 1)
     globe, table = box_bounds([-180, 180, -90, 90]), Density(kde_normalize=normalize)
     (one,), notes = estimate(table, places, globe, "xy", radius=10.0)
-    area = 4 * np.pi * 10.0**2 / (1 if normalize is True else 4000)
+    area = 4 * np.pi * 10.0**2
+    area = {True: area, "count": area / 4000, "relative": 1.0}[normalize]
     # Even per area: as dense at the poles as at the equator, across the date line too.
     np.testing.assert_allclose(one.values * area, 1, atol=0.25)
     np.testing.assert_allclose(one.values[:, 0], one.values[:, -1], rtol=1e-3)

@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from typing import Any, Literal, cast, get_args
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from jaxtrace.bounds import AXES, box_bounds
+from jaxtrace.sphere import TURN, Sphere
 from jaxtrace.tracking.boundaries.base import AbstractBoundary, StepContext, reach
 from jaxtrace.tracking.particles import Particles, Vectors, move, retire
 from jaxtrace.types import ParticleStatus, check_choice
@@ -116,6 +118,25 @@ class BoxBoundary(AbstractBoundary):
         return jnp.stack(columns, 1)
 
 
+def check_longitudes(boundary: AbstractBoundary, sphere: Sphere | None) -> None:
+    """Raise ValueError for boxes over the meridian at which longitudes begin again."""
+    if sphere is None:
+        return
+    boxes = lambda part: isinstance(part, BoxBoundary)
+    west = float(sphere.west)
+    for part in filter(boxes, jax.tree.leaves(boundary, is_leaf=boxes)):
+        low, high = float(part.lo[0]), float(part.hi[0])
+        within = west - SEAM <= low and high <= west + TURN + SEAM
+        if not within and part.rules[0] not in ("open", "periodic"):
+            raise ValueError(
+                f"bounds from {low:g} to {high:g} degrees east are not within those of "
+                f"the data, {west:g} to {west + TURN:g}, which particles keep to: let "
+                "the longitudes of the data begin elsewhere (such as "
+                'data.assign_coords(lon=data.lon % 360).sortby("lon") of xarray)'
+            )
+
+
+SEAM = 1e-3  # degrees, such as rounding leaves
 MAPS = {"periodic": wrap_axis, "reflective": mirror_axis, "clamping": jnp.clip}
 
 

@@ -6,7 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jaxtrace.fields.analytic import UniformFlow, as_field
+from jaxtrace.tracking.boundaries.base import compose_boundaries
 from jaxtrace.tracking.boundaries.box import box_boundary
+from jaxtrace.tracking.tracker import create_tracker
 from jaxtrace.types import ParticleStatus
 from trace_boundaries import cross
 
@@ -178,6 +181,20 @@ def test_gradients_are_those_of_a_move_or_a_mirror(rule):
     slope = jax.jit(jax.jacobian(lambda x: boundary(x)[0]))(point)[:, 0]
     expected = {"periodic": [1, 1, 1], "reflective": [1, -1, -1], "clamping": [1, 0, 0]}
     np.testing.assert_allclose(slope, np.diag(np.array(expected[rule], float)))
+
+
+@pytest.mark.parametrize(("low", "high"), [(150, 210), (-210, -150)])
+def test_boxes_over_the_seam_of_longitudes_are_refused(low, high):
+    """East of 180 particles are at -180 and above, outside of such a box."""
+    flow = as_field(UniformFlow(), geometry="sphere")
+    box = box_boundary([low, high, -30, 30], ["absorbing", "open", "open"])
+    seeds = [[179.0, 0.0, 0.0]]
+    for limit in (box, compose_boundaries(None, box)):
+        track = create_tracker("euler", flow, limit).track_particles
+        with pytest.raises(ValueError, match=rf"{low} to {high} degrees east .* -180"):
+            track(seeds, (0, 1), 2)
+    other = box_boundary([low, high, -30, 30], ["open", "absorbing", "open"])
+    create_tracker("euler", flow, other).track_particles(seeds, (0, 1), 2)
 
 
 def test_unknown_rules_are_named():
