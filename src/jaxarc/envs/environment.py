@@ -252,7 +252,7 @@ def _reset(
     cells = jnp.zeros(params.buffer.get_grid_shape(), bool)
     extras = _extras(episode, nothing, nothing, cells, jnp.zeros((), bool))
     first = jnp.asarray(StepType.FIRST, jnp.int32)
-    zero, one = jnp.zeros(()), jnp.ones(())
+    zero, one = jnp.zeros((), jnp.float32), jnp.ones((), jnp.float32)
     state = State(episode, mix(seed))
     return state, TimeStep(first, zero, one, episode.cells(), extras)
 

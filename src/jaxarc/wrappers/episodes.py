@@ -183,7 +183,7 @@ def _choose(first: Any, one: EpisodeMetrics, other: EpisodeMetrics) -> EpisodeMe
 def _initial_metrics(similarity: Float[Array, ""]) -> EpisodeMetrics:
     zero = jnp.zeros((), jnp.int32)
     return EpisodeMetrics(
-        episode_return=jnp.zeros(()),
+        episode_return=jnp.zeros((), jnp.float32),
         episode_length=zero,
         best_similarity=similarity,
         final_similarity=similarity,

@@ -149,12 +149,16 @@ def test_the_limit_truncates_unless_the_last_step_solves(solved):
     assert steps == [running] * (STEPS - 1) + [ends]
 
 
+@pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("augment", [False, True])
-def test_reset_and_step_are_one_carry(augment):
+def test_reset_and_step_are_one_carry(augment, wide):
     env = small_env(augment=augment)  # types are known before anything is compiled
-    first = jax.eval_shape(reset, env, jax.random.key(0))
-    after = jax.eval_shape(step, env, first[0], point(3))
-    renewed = jax.eval_shape(auto_reset, env, first[0], jnp.asarray(True))
+    # Where 64 bits are on, as other packages want them, types are still those.
+    promotion = jax.numpy_dtype_promotion("standard" if wide else "strict")
+    with jax.enable_x64(wide), promotion:
+        first = jax.eval_shape(reset, env, jax.random.key(0))
+        after = jax.eval_shape(step, env, first[0], point(3))
+        renewed = jax.eval_shape(auto_reset, env, first[0], jnp.asarray(True))
     assert described(first) == described(after)
     assert described(first[0]) == described(renewed)
     assert no_weak_types((first, after, renewed))

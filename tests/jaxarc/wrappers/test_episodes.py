@@ -207,7 +207,9 @@ def solvable():
 
 
 def test_a_solution_is_counted_once():
-    env = MetricsWrapper(small_env(buffer=solvable()))
+    # Only Submit ends an episode, so that it can go on from a solution.
+    config = clipping(episode={"training_reward_frequency": "submit"})
+    env = MetricsWrapper(small_env(config, solvable()))
     state, _ = reset(env, jax.random.key(0))
     for action in (point(1, 0, 0), point(1, 0, 1), point(2, 0, 0)):
         state, after = step(env, state, action)
