@@ -88,7 +88,9 @@ def step_released(
     lifetime = particles.lifetime
     if lifetime is None:
         return take_step(dynamics, particles, time_step, method)
-    old = time_step.step >= lifetime[:, 1]
+    # Who is stuck or beached stays, as what became of it.
+    moving = particles.status == jnp.asarray(ParticleStatus.ACTIVE, np.int8)
+    old = moving & (time_step.step >= lifetime[:, 1])
     places = particles.positions
     kept = retire(particles, old, ParticleStatus.EXPIRED, places, time_step.start)
     if dynamics.motion.has_velocity:

@@ -27,6 +27,7 @@ from jaxrig.report.page import machine_table
 from jaxtrace.analysis.flow_maps import SILENT, ftle
 from jaxtrace.analysis.statistics import analyze_trajectory_results
 from jaxtrace.bounds import PLANES, Box, box_bounds
+from jaxtrace.fields.analytic import as_field
 from jaxtrace.io.convert import export_store
 from jaxtrace.io.store import open_store
 from jaxtrace.io.vtk_export import export_trajectory_to_vtk
@@ -339,13 +340,14 @@ def _report(case: Case, outcome: Outcome, maps: list[DensityMap]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class FTLEMap:
-    """Exponents (across, up) at the nodes of two axes, from t0 over T."""
+    """Exponents (across, up) at the nodes of two axes at a level, from t0 over T."""
 
     x: Float[np.ndarray, " across"]
     y: Float[np.ndarray, " up"]
     values: Float[np.ndarray, "across up"]
     t0: float
     T: float
+    level: float = 0.0
 
 
 def compute_ftle(case: Case, meter: Meter = SILENT) -> FTLEMap:
@@ -365,10 +367,12 @@ def compute_ftle(case: Case, meter: Meter = SILENT) -> FTLEMap:
             raise ValueError("ftle.T is 0: set an integration time")
         check_recorded(case, field, (t0, t0 + T), "the span from ftle.t0 by ftle.T")
         middle = (box.lo[2] + box.hi[2]) / 2
-        level = float(middle if table.level is None else table.level)
+        # Of a sea the surface, as for seeds: halfway down another flow is seen.
+        usual = middle if as_field(field).sphere is None else box.hi[2]
+        level = float(usual if table.level is None else table.level)
         x, y = plane_axes(box, table.resolution)
         values = ftle(field, (x, y), t0, T, level=level, meter=meter, dt=table.dt)
-    return FTLEMap(x, y, np.asarray(values), t0, T)
+    return FTLEMap(x, y, np.asarray(values), t0, T, level)
 
 
 def plane_axes(box: Box, resolution: int) -> tuple[np.ndarray, np.ndarray]:
@@ -387,19 +391,22 @@ def plane_axes(box: Box, resolution: int) -> tuple[np.ndarray, np.ndarray]:
     return x, y
 
 
+_FTLE_FACTS = ("x", "y", "t0", "T", "level")
+
+
 def save_ftle(found: FTLEMap, folder: Path) -> list[Path]:
     """Write `ftle.npz` and `ftle.png` into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     arrays, picture = folder / "ftle.npz", folder / "ftle.png"
     with atomic_write(arrays) as file:
         np.savez_compressed(
-            file, x=found.x, y=found.y, ftle=found.values, t0=found.t0, T=found.T
+            file, ftle=found.values, **{n: getattr(found, n) for n in _FTLE_FACTS}
         )
     plot_field_2d(
         found.values,
         (found.x, found.y),
         label="FTLE",
-        title=f"t = {found.t0:.4g} to {found.t0 + found.T:.4g}",
+        title=f"t = {found.t0:.4g} to {found.t0 + found.T:.4g}, z = {found.level:.4g}",
         show=False,
         save_path=picture,
     )

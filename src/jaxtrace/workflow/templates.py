@@ -121,7 +121,7 @@ slice_cutoff_max = 95
 # T = 10.0                     # default: the length of the span; negative: backward
 resolution = 200               # nodes along the longer axis
 # bounds = [0.0, 1.0, 0.0, 1.0]
-# level = 0.0                  # z of the plane
+# level = 0.0                  # z of the plane; default: the middle, of a sea its top
 # dt = 0.01                    # default: adaptive steps
 
 [output]

@@ -10,7 +10,9 @@ from jaxrig.report import Points, Table
 from jaxrig.report.images import png_size
 from jaxtrace.analysis.statistics import analyze_trajectory_results
 from jaxtrace.bounds import box_bounds
+from jaxtrace.fields.grid import make_grid_field
 from jaxtrace.io import write_grid
+from jaxtrace.workflow import results
 from jaxtrace.workflow.case import read_case
 from jaxtrace.workflow.densities import estimate, flow_slab, plane_slab
 from jaxtrace.workflow.results import (
@@ -190,6 +192,18 @@ def test_the_table_says_when_where_and_how_long():
     np.testing.assert_allclose(found.values, 0.5, rtol=1e-4)
     with pytest.raises(ValueError, match=r"ftle\.T is 0"):
         compute_ftle(read_case({**SADDLE, "ftle": {"T": 0.0}}))
+
+
+def test_exponents_of_a_sea_are_those_of_its_surface(monkeypatch):
+    asked, axes = [], (np.arange(3.0), np.arange(3.0), np.array([-4e3, -10.0]))
+    values = np.zeros((3, 3, 2, 3), np.float32)
+    for radius in (None, 6.4e6):
+        field = make_grid_field(values, axes, radius=radius)
+        monkeypatch.setattr(results, "make_field", lambda case, f=field: (f, ()))
+        still = lambda *given, level, **rest: asked.append(level) or np.zeros((2, 2))
+        monkeypatch.setattr(results, "ftle", still)
+        assert compute_ftle(read_case(SADDLE)).level == asked[-1]
+    assert asked == [-2005.0, -10.0]
 
 
 def test_a_span_beyond_the_data_is_refused(tmp_path):

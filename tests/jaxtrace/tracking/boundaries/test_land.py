@@ -14,6 +14,7 @@ from jaxtrace.tracking.boundaries.walls import reach_shore
 from jaxtrace.tracking.motion import Diffusion
 from jaxtrace.tracking.particles import seed_particles
 from jaxtrace.tracking.simulation import simulate
+from jaxtrace.tracking.tracker import create_tracker
 from jaxtrace.types import ParticleStatus
 
 LON, LAT = np.arange(21.0), np.arange(-10.0, 11.0)
@@ -66,6 +67,18 @@ def test_a_staircase_coast(rule):
     else:
         assert not ashore.any()
         assert not beached.any()
+
+
+def test_who_is_beached_stays_so_beyond_its_age():
+    flow, hour = np.zeros((21, 21, 1, 3), np.float32), 3600.0
+    flow[..., 0] = 10.0  # over the shore too
+    field = make_grid_field(flow, AXES, radius=EARTH_RADIUS, land=X >= 10)
+    track = create_tracker("rk2", field, None).track_particles
+    seeds = [[9.0, 0.0, 0.0], [2.0, 0.0, 0.0]]
+    found = track(seeds, (0.0, 9 * hour), 10, hour / 60, max_age=5 * hour)
+    assert found.status.tolist() == [ParticleStatus.BEACHED, ParticleStatus.EXPIRED]
+    assert found.alive[-1].tolist() == [True, False]
+    assert found.exit_time[0] < found.exit_time[1] == 5 * hour
 
 
 def push(field, seed, way):
