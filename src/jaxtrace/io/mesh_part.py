@@ -184,18 +184,25 @@ class MeshPart(Part):
             )
         if not follows_terrain(levels):
             return
-        share = np.asarray(levels.values, np.float64).reshape(levels.shape[0], -1)
-        depth = dataset.get("h")
-        if np.ptp(share, axis=1).max() > 1e-5 or depth is None:
+        share, depth = np.asarray(levels.values, np.float64), dataset.get("h")
+        shared = np.ptp(share.reshape(len(share), -1), axis=1).max() < 1e-5
+        fits = shared or levels.dims[1:] == (self._topology.node_dimension,)
+        if depth is None or not fits:
             raise ValueError(
-                f"{self.label}: the levels {dimension!r} are understood as the same "
-                "shares of the depth h everywhere, and "
+                f"{self.label}: the levels {dimension!r} are understood as shares of "
+                "the depth h at the nodes, and "
                 f"{'there is no h' if depth is None else 'they differ'}: {remedy}"
             )
+        share = share.reshape(len(share), -1)
         self._falls = bool(share[1, 0] < share[0, 0])
-        share = share[:: -1 if self._falls else 1, 0]
-        stretching = Stretching(share, share, np.zeros(()), 2)
-        self._follow_terrain(depth.expand_dims("one", -1), stretching, "sigma")
+        share = share[:: -1 if self._falls else 1].T
+        share = share[0] if shared else share[:, None]
+        stretching = Stretching(share, share, 0.0, 2)
+        self._follow_terrain(depth, stretching, dataset.get("zeta"), "sigma")
+
+    def _at_nodes(self, columns: np.ndarray) -> np.ndarray:
+        """Return what is known of nodes as the one column that they are."""
+        return columns[:, None]
 
     def _place(self, dataset: Any) -> Any:
         mesh = self._topology
@@ -220,7 +227,7 @@ class MeshPart(Part):
         assert sites is not None
         self._points = unit_vectors(sites.x, sites.y)
         if terrain is not None:
-            z = terrain.heights()
+            z = terrain.axis()
         else:
             z = self._vertical.factor * self._coordinate(self._variables[0], "z")
             self._falls = bool(z.size > 1 and z[1] < z[0])
@@ -231,7 +238,7 @@ class MeshPart(Part):
             z,
             self.radius,
             scalar=self.scalar,
-            terrain=terrain,
+            **self._folds(),
             triangles=_fans(self._topology.faces),
         )
 
@@ -261,7 +268,9 @@ class MeshPart(Part):
         if self._on_faces:
             values = self._to_nodes(values)
         values = values[:, None] if self.radius is not None else values[:, 0]
-        return (np.flip(values, 2) if self._falls else values).astype(dtype)
+        values = (np.flip(values, 2) if self._falls else values).astype(dtype)
+        levels = self._terrain
+        return values if levels is None else levels.complete(values, row, 2)
 
     def _to_nodes(self, values: np.ndarray) -> np.ndarray:
         """Return means over the faces around nodes, by area; of vectors in space."""

@@ -16,7 +16,6 @@ import numpy as np
 
 from jaxtrace.fields.curved_grid import CurvilinearGrid
 from jaxtrace.fields.quads import close_columns, unit_vectors
-from jaxtrace.fields.terrain import Terrain
 from jaxtrace.io.cf import (
     canonical,
     degrees,
@@ -26,7 +25,8 @@ from jaxtrace.io.cf import (
     read_rise,
     read_vertical,
 )
-from jaxtrace.io.grid_part import Choices, Part, Sites, dimension_roles
+from jaxtrace.io.decoding import dimension_roles
+from jaxtrace.io.grid_part import Choices, Part, Sites
 from jaxtrace.sphere import RADIAN
 
 #: Names of longitudes and latitudes at corners of cells.
@@ -178,22 +178,26 @@ class StaggeredPart(Part):
             self._said.append(f"cells taken as whole: {thickness[0]} is not used")
 
     def _find_terrain(self, dataset: Any) -> None:
-        """Bring the depths under levels that follow the terrain to corners of cells."""
+        """Find levels that follow the terrain; w is then that of continuity."""
         super()._find_terrain(dataset)
-        if self._terrain is None:
-            return
-        h = self._terrain.depth
+        if self._terrain is not None:
+            self._said.append("rise between levels from continuity")
+            self.names, self._variables = self.names[:2], self._variables[:2]
+            self._all_roles = self._all_roles[:2]
+
+    def _at_nodes(self, columns: np.ndarray) -> np.ndarray:
+        """Return means of what is known of cells at corners between four of them."""
         shape = (self._y.faces.size + 1, self._x.faces.size + 1)
-        if h.shape != shape:
+        if columns.shape != shape:
             raise ValueError(
-                f"{self.label}: the depth h is {h.shape}, and the centers of the cells "
-                f"are {shape}; add the file of the grid, or give a file of one level"
+                f"{self.label}: the depth h is {columns.shape}, and the centers of the "
+                f"cells are {shape}; add the file of the grid, or give a file of one "
+                "level"
             )
-        h = (h[1:, 1:] + h[1:, :-1] + h[:-1, 1:] + h[:-1, :-1]) / 4
-        self._terrain = Terrain(h, self._terrain.stretching)
-        self._said.append("rise between levels from continuity")
-        self.names, self._variables = self.names[:2], self._variables[:2]
-        self._all_roles = self._all_roles[:2]
+        around = columns[1:, 1:], columns[1:, :-1], columns[:-1, 1:], columns[:-1, :-1]
+        known = [np.isfinite(c) for c in around]
+        total = sum(np.nan_to_num(c) for c in around)
+        return total / np.maximum(sum(k.astype(float) for k in known), 1)
 
     def _corners(self, dataset: Any, u: Any, v: Any) -> tuple[Any, Any, Any, Any]:
         """Return longitudes and latitudes of corners, rows first."""
@@ -260,9 +264,7 @@ class StaggeredPart(Part):
         self._x = _Columns(faces, centers)
         lengths = self._face_lengths(dataset)
         z = self._level_faces(dataset)
-        terrain = self._terrain
-        if terrain is not None:
-            terrain = Terrain(terrain.depth[:, faces], terrain.stretching)
+        self._keep[0] = faces
         return CurvilinearGrid(
             x[:, faces],
             y[:, faces],
@@ -270,7 +272,7 @@ class StaggeredPart(Part):
             self.radius,
             faces=True,
             lengths=lengths,
-            terrain=terrain,
+            **self._folds(),
         )
 
     def _face_lengths(self, dataset: Any) -> tuple[np.ndarray, np.ndarray] | None:
@@ -295,7 +297,7 @@ class StaggeredPart(Part):
             return np.zeros(1)
         self._levels = u.sizes[dimension]
         if self._terrain is not None:
-            return self._terrain.heights()
+            return self._terrain.axis()
         if dimension not in u.coords:
             raise ValueError(
                 f"{self.label}: the levels {dimension!r} of {u.name!r} have no depths; "
@@ -358,7 +360,7 @@ class StaggeredPart(Part):
             w = slabs[2][np.ix_(self._y.centers, self._x.centers)]
             missing = levels + 1 - w.shape[2]  # a bottom that is not stored is closed
             out[: rows - 1, : columns - 1, missing:, 2] = np.nan_to_num(w)
-        return out
+        return out if self._terrain is None else self._terrain.complete(out, row, 2)
 
 
 def has_layers(dataset: Any, names: tuple[str, ...]) -> bool:

@@ -461,16 +461,15 @@ def test_a_c_grid_in_kilometers_is_flat_and_closed():
 @pytest.mark.parametrize("transform", [1, 2])
 def test_heights_of_levels_are_those_of_cf(transform):
     s, curve = np.linspace(-1, 0, 5), -(np.linspace(1, 0, 5) ** 3)
-    levels = Stretching(s, curve, np.asarray(20.0), transform)
-    z = levels.heights(100.0, s, curve)
-    if transform == 1:
-        expected = 20 * s + (100 - 20) * curve
-    else:
-        expected = 100 * (20 * s + 100 * curve) / (20 + 100)
-    np.testing.assert_allclose(z, expected)
-    assert (z[0], z[-1]) == (-100, 0)
-    ahead = levels.heights(100.001, s, curve) - levels.heights(99.999, s, curve)
-    np.testing.assert_allclose(levels.slopes(100.0, s, curve), ahead / 0.002, rtol=1e-6)
+    z = Stretching(s, curve, 20.0, transform).heights(np.array([100.0, -3]), 1.5)
+    rest = 20 * s + (100 - 20) * curve
+    expected = rest + 1.5 * (1 + rest / 100)
+    if transform == 2:
+        rest = (20 * s + 100 * curve) / (20 + 100)
+        expected = 1.5 + (1.5 + 100) * rest
+    np.testing.assert_allclose(z[0], expected)
+    # A flat that is dry lies 3 m above zero, with 0.1 m of water left on it.
+    np.testing.assert_allclose(z[1, [0, -1]], [3, 3.1])
 
 
 @pytest.mark.parametrize("write", [write_nemo, write_roms, write_sgrid])

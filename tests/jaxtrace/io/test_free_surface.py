@@ -1,0 +1,156 @@
+"""Levels that move with the free surface: ROMS, CROCO, FVCOM, SCHISM."""
+
+import numpy as np
+import pytest
+
+import jaxtrace as jt
+from jaxtrace.io.loader import load_field
+from jaxtrace.io.netcdf import GridSlices
+from jaxtrace.tracking import create_tracker
+from trace_ocean import follow
+
+xarray = pytest.importorskip("xarray")
+EAST, NORTH = {"units": "degrees_east"}, {"units": "degrees_north"}
+TIMES = {"units": "seconds since 2020-01-01"}
+SPEED = {"units": "m/s"}
+HOURS = np.arange(0, 43201, 3600.0)
+SHARES = np.linspace(-0.95, -0.02, 6)
+
+
+def depth(x, y):
+    return 100 + 30 * x + 10 * y
+
+
+def surface(x, y, t):
+    return 0.3 * x - 0.2 * y + 2e-4 * t
+
+
+def at_shares(x=0.33, y=0.52):
+    """Return seeds at shares of the water of the first instant."""
+    x, y = np.full(6, x), np.full(6, y)
+    zeta = surface(x, y, 0)
+    return np.stack([x, y, zeta + SHARES * (depth(x, y) + zeta)], 1)
+
+
+def shares_of(positions, t):
+    x, y, z = np.moveaxis(positions, -1, 0)
+    zeta = surface(x, y, t)
+    return (z - zeta) / (depth(x, y) + zeta)
+
+
+def roms(u=0.0, transform=2, levels=8):
+    """Return a C-grid of ROMS in a rising tide, with the same speed everywhere."""
+    lon, lat = np.meshgrid(np.arange(0, 1.01, 0.1), np.arange(0, 1.01, 0.1))
+    x, y = np.meshgrid(np.arange(-0.05, 1.06, 0.1), np.arange(-0.05, 1.06, 0.1))
+    s = np.linspace(-1, 0, levels + 1)
+    dims = ("ocean_time", "s_rho")
+    shape = (HOURS.size, levels, 12, 12)
+    zeta = surface(x, y, HOURS[:, None, None])
+    return xarray.Dataset(
+        {
+            "u": ((*dims, "eta_u", "xi_u"), np.full(shape, u)[..., 1:], SPEED),
+            "v": ((*dims, "eta_v", "xi_v"), np.zeros(shape)[:, :, 1:], SPEED),
+            "zeta": (("ocean_time", "eta_rho", "xi_rho"), zeta),
+            "h": (("eta_rho", "xi_rho"), depth(x, y)),
+            "lon_psi": (("eta_psi", "xi_psi"), lon, EAST),
+            "lat_psi": (("eta_psi", "xi_psi"), lat, NORTH),
+            "Cs_w": ("s_w", -(np.abs(s) ** 1.7)),
+            "hc": ((), 20.0),
+            "Vtransform": ((), transform),
+        },
+        {
+            "ocean_time": ("ocean_time", HOURS, TIMES),
+            "s_w": ("s_w", s),
+            "s_rho": ("s_rho", (s[1:] + s[:-1]) / 2),
+        },
+    )
+
+
+def mesh(sides=11):
+    """Return nodes and triangles of a square degree."""
+    axis = np.linspace(0, 1, sides)
+    x, y = (a.ravel() for a in np.meshgrid(axis, axis))
+    first = np.arange(sides**2).reshape(sides, sides)
+    a, b, c, d = first[:-1, :-1], first[:-1, 1:], first[1:, :-1], first[1:, 1:]
+    faces = np.stack([[a, b, c], [b, d, c]], -1).reshape(3, -1, 2)
+    return x, y, faces.reshape(3, -1).T
+
+
+def fvcom(u=0.0, rise=True, vary=0.1):
+    x, y, faces = mesh()
+    # Shares of the depth may differ from node to node.
+    share = -(np.linspace(0.05, 0.95, 10)[:, None] ** (1 + vary * x))
+    at_faces = share[:, faces].mean(-1)
+    dims, whole = ("time", "siglay", "nele"), np.ones((HOURS.size, 10, len(faces)))
+    data = {
+        "nv": (("three", "nele"), (faces + 1).T),
+        "lon": ("node", x, EAST),
+        "lat": ("node", y, NORTH),
+        "h": ("node", depth(x, y)),
+        "zeta": (("time", "node"), surface(x, y, HOURS[:, None])),
+        "siglay": (("siglay", "node"), share),
+        "u": (dims, u * whole, SPEED),
+        "v": (dims, 0 * whole, SPEED),
+    }
+    if rise:
+        data["ww"] = (dims, 2e-4 * (1 + at_faces) * whole, SPEED)
+    return xarray.Dataset(data, {"time": ("time", HOURS, TIMES)})
+
+
+@pytest.mark.parametrize(
+    ("data", "speed", "close"),
+    [
+        (roms(transform=1), 0, 1e-6),
+        (roms(transform=2), 0, 1e-6),
+        (roms(u=0.5), 0.5, 2e-5),
+        (fvcom(rise=False), 0, 2e-6),
+        (fvcom(u=0.5, rise=False, vary=0), 0.5, 2e-5),
+        (fvcom(), 0, 2e-3),  # above the highest center its w holds
+    ],
+    ids=["ROMS 1", "ROMS 2", "over a slope", "FVCOM", "mesh over a slope", "FVCOM ww"],
+)
+def test_water_that_rises_with_the_tide_keeps_its_share_of_the_depth(
+    double, data, speed, close
+):
+    """Levels are linear in time and nearly so in space, as the interpolant is."""
+    field = load_field(data, dtype="float64").field
+    paths, status = follow(field, at_shares(), HOURS[::4], 8, "rk4")
+    assert not status.any()
+    way = speed * HOURS[-1] / 111195.08
+    np.testing.assert_allclose(paths[-1, :, 0] - 0.33, way, atol=4e-3 * way)
+    for t, found in zip(HOURS[::4], paths, strict=True):
+        np.testing.assert_allclose(shares_of(found, t), SHARES, atol=close)
+    assert np.ptp(paths[:, -1, 2]) > 5  # the tide itself is 8.64 m
+
+
+def test_nobody_is_above_the_moving_surface_or_below_the_floor(double):
+    seeds = at_shares()
+    seeds[:3, 2], seeds[3:, 2] = 50, -500
+    ends = follow(load_field(roms(), dtype="float64").field, seeds, HOURS, 1)[0][-1]
+    np.testing.assert_allclose(
+        shares_of(ends, HOURS[-1]), [0] * 3 + [-1] * 3, atol=1e-9
+    )
+
+
+def test_a_record_in_parts_moves_its_levels_alike():
+    whole = load_field(roms(u=0.5))
+    jt.configure(memory_limit_gb=5 * 4 * 4 * 11 * 11 * 9 * 4 / 2**30)
+    parts = load_field(roms(u=0.5))
+    assert (whole.streamed, parts.streamed) == (False, True)
+    tracks = [
+        create_tracker("rk2", x.field, None).track_particles(
+            at_shares(), (0.0, HOURS[-1]), n_timesteps=7, dt=1800.0
+        )
+        for x in (whole, parts)
+    ]
+    np.testing.assert_array_equal(*(track.positions for track in tracks))
+
+
+def test_what_moves_the_levels_is_said():
+    words = lambda data: "; ".join(GridSlices(data).notes())
+    assert "levels follow the surface zeta" in words(roms())
+    assert "levels at rest: there is no zeta" in words(roms().drop_vars("zeta"))
+    other = roms().isel(eta_rho=slice(0, 5)).rename(eta_rho="elsewhere")["zeta"]
+    assert "zeta ('ocean_time', 'elsewhere'" in words(
+        roms().drop_vars("zeta").assign(zeta=other)
+    )
