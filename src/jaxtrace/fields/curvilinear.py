@@ -387,7 +387,8 @@ def make_curvilinear_field(
     table = pack_curvilinear(grid, values, dtype)
     if grid.triangles is not None:
         nodes = grid.corners[:, 0]
-        quads = make_triangles(nodes, grid.triangles, dtype, grid.coast)
+        flat = grid.radius is None
+        quads = make_triangles(nodes, grid.triangles, dtype, grid.coast, flat)
     else:
         quads = make_quads(grid.corners, dtype, grid.radius is None)
     if grid.faces:

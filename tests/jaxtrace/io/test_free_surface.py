@@ -97,6 +97,87 @@ def fvcom(u=0.0, rise=True, vary=0.1):
     return xarray.Dataset(data, {"time": ("time", HOURS, TIMES)})
 
 
+def schism(folder, new):
+    """Write files of SCHISM whose upper levels move and whose lower ones do not.
+
+    The old layout is one file in degrees, the new one a file per variable in meters.
+    """
+    x, y, faces = mesh()
+    mid = -depth(x, y) / 2
+    zeta = surface(x, y, HOURS[:, None])
+    s = np.linspace(0, 1, 5)
+    low = np.broadcast_to((mid[:, None] * (2 - s)), (HOURS.size, x.size, 5))
+    high = mid[:, None] + s[1:] * (zeta - mid)[..., None]
+    z = np.concatenate([low, high], -1)
+    w = np.concatenate([0 * low, 2e-4 * s[1:] + 0 * high], -1)
+    none = (x > 0.7)[:, None] & (np.arange(9) < 2)
+    z, w = np.where(none, np.nan, z), np.where(none, np.nan, w)
+    hgrid = "SCHISM_hgrid"
+    node, face = f"n{hgrid}_node", f"n{hgrid}_face"
+    places = {"axis": "X", "units": "degrees_E", "standard_name": "longitude"}
+    scale = 111195.08 if new else 1
+    said = [{}, {}] if new else [places, places | {"axis": "Y", "units": "degrees_N"}]
+    said[1].pop("standard_name", None)
+    base = {
+        f"{hgrid}_node_x": (node, scale * x, said[0]),
+        f"{hgrid}_node_y": (node, scale * y, said[1]),
+        f"{hgrid}_face_nodes": ((face, "four"), np.pad(faces + 1, ((0, 0), (0, 1)))),
+        "depth": (node, depth(x, y)),
+    }
+    dims = ("time", node, "nSCHISM_vgrid_layers")
+    time = {"time": ("time", HOURS, TIMES)}
+    if not new:
+        vectors = {"hvel": ((*dims, "two"), np.zeros((*z.shape, 2)))}
+        vectors |= {"vertical_velocity": (dims, w), "zcor": (dims, z)}
+        flags = {"wetdry_elem": (("time", face), np.zeros((13, len(faces))))}
+        data = xarray.Dataset({**base, **vectors, **flags}, time)
+        data.to_netcdf(folder / "schout_1.nc", engine="scipy")
+        return
+    more = {
+        "horizontalVelX": (dims, 0 * z),
+        "horizontalVelY": (dims, 0 * z),
+        "verticalVelocity": (dims, w),
+        "zCoordinates": (dims, z),
+        "out2d": (("time", node), zeta),
+    }
+    for name, one in more.items():
+        own = base if name == "out2d" else {}
+        data = xarray.Dataset({name.replace("out2d", "elevation"): one, **own}, time)
+        data.to_netcdf(folder / f"{name}_1.nc", engine="scipy")
+
+
+@pytest.mark.parametrize("new", [False, True])
+def test_levels_of_schism_are_where_the_file_has_them(tmp_path, double, new):
+    schism(tmp_path, new)
+    loaded = load_field(tmp_path, dtype="float64", geometry="flat" if new else None)
+    assert "levels at the heights z" in " ".join(loaded.notes)
+    x, y = 0.33, 0.52
+    mid, zeta = -depth(x, y) / 2, surface(x, y, HOURS[[0, -1]])
+    share = np.array([0.0, 0.2, 0.5, 0.99])
+    before, after = (mid + share * (end - mid) for end in zeta)
+    seeds = np.stack([np.full(5, x), np.full(5, y), [1.7 * mid, *before]], 1)
+    seeds[:, :2] *= 111195.08 if new else 1
+    ends = follow(loaded.field, seeds, HOURS, 2, "rk4")[0][-1]
+    np.testing.assert_allclose(ends[:, 2], [1.7 * mid, *after], atol=1e-6)
+
+
+def test_nothing_flows_where_elements_are_dry(tmp_path):
+    schism(tmp_path, False)
+    data = xarray.open_dataset(tmp_path / "schout_1.nc", decode_times=False)
+    data["hvel"][:] = 1.0
+    data["wetdry_elem"][3:, :100] = 1
+    slices = GridSlices(data)
+    speed = slices.read_slice(3)[1][:, 0, 4, 0].reshape(11, 11)
+    np.testing.assert_array_equal(speed[:, 3], [0] * 5 + [1] * 6)
+    assert (slices.read_slice(2)[1][..., 0] == 1).all()
+    for way in "xy":
+        data[f"SCHISM_hgrid_node_{way}"].attrs.clear()
+    with pytest.raises(ValueError, match="no units, and may be degrees or meters"):
+        GridSlices(data)
+    sphere = GridSlices(data, geometry="sphere").read_slice(2)[1]
+    np.testing.assert_array_equal(sphere, slices.read_slice(2)[1])
+
+
 @pytest.mark.parametrize(
     ("data", "speed", "close"),
     [
