@@ -26,6 +26,7 @@ class CurvilinearGrid:
     node [j, i] in layer k, and w through the bottom of cell [j, i, k]. Flat grids have
     no radius. Levels may have `heights` in each column; if they are `moving`, heights
     are a fourth component of the values. Particles that are given no w `stay` on them.
+    `stepped` ones are level but for thin cells at the bottom.
     The nodes of a mesh of `triangles` are one column; its rim is a `coast`, or open.
     """
 
@@ -42,6 +43,7 @@ class CurvilinearGrid:
     heights: Float[np.ndarray, "rows columns levels"] | None = None
     moving: bool = False
     stay: bool = False
+    stepped: bool = False
     triangles: Int[np.ndarray, "cells 3"] | None = None
     coast: bool = False
     layered: bool = False
@@ -162,7 +164,9 @@ def pack_curvilinear(
         if heights is not None:
             thick = face_thickness(heights)
             parts = [np.nan_to_num(p) * t for p, t in zip(parts, thick, strict=True)]
-            parts.append(find_rise(heights, *parts))
+            area = cell_areas(grid)[..., None]
+            up = find_rise(heights, *parts) if grid.stay else w * area
+            parts.append(up)
         elif grid.z.size > 1:
             parts.append(w * cell_areas(grid)[..., None])
     else:

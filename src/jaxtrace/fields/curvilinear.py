@@ -58,6 +58,7 @@ class CurvilinearField(TableField):
     heights: Float[Array | np.ndarray, " places"] | None = None
     moving: bool = eqx.field(static=True, default=False)
     stay: bool = eqx.field(static=True, default=False)  # on levels: there is no w
+    stepped: bool = eqx.field(static=True, default=False)  # level but at the bottom
     rim: bool = eqx.field(static=True, default=False)
     #: Levels are layers of constant values, w linear between the faces of a cell.
     layered: bool = eqx.field(static=True, default=False)
@@ -131,7 +132,7 @@ class CurvilinearField(TableField):
 
     def _level(self, positions: Positions) -> tuple[Cells, Array]:
         """Return the level; over terrain the lowest, for what is dry is dry at all."""
-        if self.folded:
+        if self.folded and not self.stepped:
             zero = jnp.zeros_like(positions[:, 0])
             return zero.astype(np.int32), zero.astype(self.values.dtype)
         level, share = self.levels.place(positions[:, 2], "clamp")
@@ -408,6 +409,7 @@ def make_curvilinear_field(
         None if heights is None else jnp.asarray(heights.reshape(-1), dtype),
         grid.moving,
         grid.stay,
+        grid.stepped,
         grid.triangles is not None and bool(closed.any()),
         grid.layered,
     )

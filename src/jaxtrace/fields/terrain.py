@@ -94,3 +94,32 @@ def find_rise(
     share = share / np.maximum(share[..., -1:], 1e-12)
     out[:, :-1, :-1, 1:] = up - up[..., -1:] * share
     return out
+
+
+def stepped_heights(
+    faces: Float[np.ndarray, " faces"],
+    thickness: Float[np.ndarray, "rows columns levels"],
+) -> Float[np.ndarray, "corners_j corners_i faces"]:
+    """Return heights of faces at corners of cells, of which the lowest are thinner.
+
+    Levels of full cells lie between `faces`, upward; a thickness of 0 is land. The
+    floor of a thin cell is above the face it has there, unless there is water below: a
+    thin cell at the top counts as whole. A corner is at the mean of the floors around
+    it, so that floors are slopes between the middles of faces.
+    """
+    whole = np.diff(faces)
+    thin = (thickness > 0) & (thickness < (1 - 1e-6) * whole)
+    below = np.concatenate([np.zeros_like(thickness[..., :1]), thickness[..., :-1]], -1)
+    # Without land in the table, what is below a thin cell is land.
+    lowest = thin & (below == 0) if (thickness == 0).any() else thin
+    after = np.cumsum(lowest[..., ::-1], -1)[..., ::-1] - lowest > 0
+    wet = (thickness > 0) & ~after
+    floor = np.where(lowest, faces[1:] - thickness, faces[:-1])
+    rows, columns, levels = thickness.shape
+    total, count = np.zeros((2, rows + 1, columns + 1, levels))
+    for j in (slice(0, -1), slice(1, None)):
+        for i in (slice(0, -1), slice(1, None)):
+            total[j, i] += np.where(wet, floor, 0)
+            count[j, i] += wet
+    z = np.where(count > 0, total / np.maximum(count, 1), faces[:-1])
+    return np.concatenate([z, np.full_like(z[..., :1], faces[-1])], -1)

@@ -346,6 +346,60 @@ def make_levels(
     return Levels(heights, moving, added), said
 
 
+#: Thickness of cells, and of the faces that u and v go through: of NEMO in meters, of
+#: MITgcm as shares of that of levels.
+_THICKNESS = (("e3t_0", "e3u_0", "e3v_0", ""), ("e3t", "e3u", "e3v", ""),
+              ("hFacC", "hFacW", "hFacS", "drF"))  # fmt: skip
+_PARTIAL = ("e3u", "e3u_0", "e3t_ps", "hFacW")  # what says that there are thin cells
+
+
+def read_thickness(
+    dataset: Any,
+    levels: int,
+    falls: bool,
+    places: Sequence[tuple[np.ndarray, np.ndarray]],
+) -> tuple[tuple[Any, ...] | None, list[str]]:
+    """Return the thickness of cells and of faces of u and v, and words about it.
+
+    The thickness of whole levels comes first. Tables are (rows, columns, levels),
+    upward, at rows and columns of `places`; a cell of land is 0 where the file says so.
+    Faces may be None, and so may be all of them.
+    """
+
+    def read(name: str, unit: str, place: tuple[Any, Any]) -> np.ndarray | None:
+        if name not in dataset.variables or (unit and unit not in dataset.variables):
+            return None
+        there = dataset[name].squeeze(drop=True)
+        if there.ndim != 3 or there.shape[0] != levels:
+            return None  # one that moves
+        values = np.nan_to_num(np.asarray(there.values, np.float64))
+        if unit:
+            values = values * np.asarray(dataset[unit].values)[:, None, None]
+        values = np.moveaxis(values, 0, -1)[np.ix_(*place)]
+        return values[..., ::-1] if falls else values
+
+    for *names, unit in _THICKNESS:
+        cells, *faces = (read(n, unit, p) for n, p in zip(names, places, strict=True))
+        if cells is None:
+            continue
+        sea = read("tmask", "", places[0])
+        for name in ("mbathy", "bottom_level"):
+            lowest = dataset.get(name)
+            if sea is None and lowest is not None and lowest.squeeze().ndim == 2:
+                number = lowest.squeeze().values[np.ix_(*places[0])]
+                sea = np.arange(levels)[:: -1 if falls else 1] < number[..., None]
+        whole = cells.max((0, 1))
+        if unit:
+            whole = np.asarray(dataset[unit].values, np.float64)[:: -1 if falls else 1]
+        whole = np.where(whole > 0, whole, 1.0)  # of a level that is nowhere wet
+        cells = cells if sea is None else np.where(sea > 0, cells, 0)
+        return (whole, cells, *faces), [f"thin cells at the bottom: {names[0]}"]
+    known = [name for name in _PARTIAL if name in dataset.variables]
+    lacks = " or ".join(of[0] for of in _THICKNESS)
+    words = "cells taken as whole: {} is not enough without {} at rest"
+    return None, [words.format(name, lacks) for name in known[:1]]
+
+
 def _stated(dataset: Any, *names: str) -> Any:
     """Return the numbers of the first name that is a variable or an attribute."""
     for name in names:

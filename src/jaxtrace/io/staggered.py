@@ -16,6 +16,7 @@ import numpy as np
 
 from jaxtrace.fields.curved_grid import CurvilinearGrid
 from jaxtrace.fields.quads import close_columns, unit_vectors
+from jaxtrace.fields.terrain import face_thickness, stepped_heights
 from jaxtrace.io.cf import (
     canonical,
     degrees,
@@ -25,7 +26,7 @@ from jaxtrace.io.cf import (
     read_rise,
     read_vertical,
 )
-from jaxtrace.io.decoding import dimension_roles
+from jaxtrace.io.decoding import dimension_roles, read_thickness
 from jaxtrace.io.grid_part import Choices, Part, Sites
 from jaxtrace.sphere import RADIAN
 
@@ -34,7 +35,6 @@ CORNERS = (
     ("lon_psi", "lat_psi"), ("glamf", "gphif"), ("XG", "YG"),
     ("geolon_c", "geolat_c"), ("geolonb", "geolatb"),
 )  # fmt: skip
-PARTIAL = ("e3u", "e3u_0", "e3t_0", "e3t_ps", "hFacW", "hFacC")  # of cells, not levels
 _NEMO = {"vozocrtx": "vomecrty", "uo": "vo", "sozocrtx": "somecrty", "u": "v"}
 _LEFT = re.compile(r"(.*_g|[xy]g|.*_left)$", re.IGNORECASE)
 _PADDING = {"none": "outer", "low": "right", "high": "left", "both": "inner"}
@@ -173,9 +173,6 @@ class StaggeredPart(Part):
         lon, lat, x, y = self._corners(dataset, u, v)
         self._sites = Sites(lon, lat, x, y, {}, None)
         self._find_terrain(dataset)
-        thickness = [name for name in PARTIAL if name in dataset.variables]
-        if thickness and self._terrain is None and self.roles.get("z") in u.dims:
-            self._said.append(f"cells taken as whole: {thickness[0]} is not used")
 
     def _find_terrain(self, dataset: Any) -> None:
         """Find levels that follow the terrain; w is then that of continuity."""
@@ -265,6 +262,9 @@ class StaggeredPart(Part):
         lengths = self._face_lengths(dataset)
         z = self._level_faces(dataset)
         self._keep[0] = faces
+        thin = self._thin_cells(dataset)
+        if thin:
+            z = thin.pop("z")
         return CurvilinearGrid(
             x[:, faces],
             y[:, faces],
@@ -272,8 +272,35 @@ class StaggeredPart(Part):
             self.radius,
             faces=True,
             lengths=lengths,
-            **self._folds(),
+            **(thin or self._folds()),
         )
+
+    def _thin_cells(self, dataset: Any) -> dict[str, Any]:
+        """Return the levels of a grid whose lowest cells are thinner; else nothing."""
+        self._shares: list[np.ndarray] = []
+        if self._levels == 1 or self._terrain is not None:
+            return {}
+        (u, middle_x), (v, middle_y) = self._x, self._y
+        places = (middle_y, middle_x), (middle_y, u), (v, middle_x)
+        found, said = read_thickness(dataset, self._levels, self._falls, places)
+        self._said.extend(said)
+        if found is None:
+            return {}
+        whole, cells, *stated = found
+        z = -np.append(np.cumsum(whole[::-1])[::-1], 0.0)
+        heights = stepped_heights(z, cells)
+        # Faces are as high as the lower of the cells beside them.
+        wide = np.pad(cells, ((0, 1), (0, 1), (0, 0)), "edge")
+        beside = [np.minimum(wide, np.roll(wide, 1, axis)) for axis in (1, 0)]
+        means = face_thickness(heights)
+        for own, known, mean in zip(beside, stated, means, strict=True):
+            if known is not None:
+                own[: known.shape[0], : known.shape[1]] = known
+            open_ = mean[..., :-1] > 0
+            share = np.where(open_, own / np.where(open_, mean[..., :-1], 1), 0)
+            self._shares.append(share)
+        stay = len(self._variables) == 2
+        return {"z": z, "heights": heights, "stepped": True, "stay": stay}
 
     def _face_lengths(self, dataset: Any) -> tuple[np.ndarray, np.ndarray] | None:
         """Return the model's own lengths of faces, where it gives both."""
@@ -356,6 +383,9 @@ class StaggeredPart(Part):
         v = slabs[1][np.ix_(self._y.faces, self._x.centers)]
         out[: rows - 1, :, :levels, 0] = u
         out[:, : columns - 1, :levels, 1] = v
+        # What passes is that of the face in the file; the field has faces of its own.
+        for component, share in enumerate(self._shares):
+            out[:, :, :levels, component] *= share
         if len(slabs) > 2 and levels > 1:
             w = slabs[2][np.ix_(self._y.centers, self._x.centers)]
             missing = levels + 1 - w.shape[2]  # a bottom that is not stored is closed

@@ -1,9 +1,10 @@
-"""Levels that move with the free surface: ROMS, CROCO, FVCOM, SCHISM."""
+"""Levels with heights of their own: below a free surface, and over thin cells."""
 
 import numpy as np
 import pytest
 
 import jaxtrace as jt
+from jaxtrace.fields.curved_grid import CurvilinearGrid, cell_areas
 from jaxtrace.io.loader import load_field
 from jaxtrace.io.netcdf import GridSlices
 from jaxtrace.tracking import create_tracker
@@ -235,3 +236,116 @@ def test_what_moves_the_levels_is_said():
     assert "zeta ('ocean_time', 'elsewhere'" in words(
         roms().drop_vars("zeta").assign(zeta=other)
     )
+
+
+DEPTHS = np.array([0.0, 10, 30, 60, 100, 150])
+FLOORS = 40 + 100 * np.abs(np.sin(0.7 * np.arange(12)))  # of columns of cells
+
+
+def over_steps():
+    """Return corners and, by level and column, thickness, stream function, transports.
+
+    Cell c lies between the corners c - 1 and c; what flows, flows along x and up.
+    """
+    wet = DEPTHS[:-1, None] < FLOORS
+    cells = np.where(wet, np.minimum(DEPTHS[1:, None], FLOORS) - DEPTHS[:-1, None], 0)
+    faces = np.minimum(cells, np.roll(cells, -1, 1))
+    faces[:, [0, -1]] = 0
+    psi = np.zeros((6, 12))
+    inner = (faces[1:] > 0) & (faces[:-1] > 0)
+    psi[1:-1][inner] = np.random.default_rng(0).uniform(2, 5, inner.sum())
+    along, up = psi[1:] - psi[:-1], np.diff(psi, axis=1, prepend=0)
+    return cells, faces, psi, along / np.where(faces > 0, faces, np.nan), up
+
+
+def stepped(model):
+    """Return a flow over thin bottom cells in the layout of NEMO or of MITgcm."""
+    cells, faces, _, u, up = over_steps()
+    lon, lat = np.meshgrid(0.1 * np.arange(12), 0.1 * np.arange(5))
+    grid = CurvilinearGrid(lon, lat, np.zeros(1), 6371008.8, faces=True)
+    per = np.zeros((5, 12))
+    per[1:, 1:] = grid.spacing()[1][0, 0] / cell_areas(grid)[:-1, :-1]
+    rows = lambda table: np.repeat(table[:, None], 5, 1)
+    w, v = rows(up[:-1]) * per, np.where(np.isnan(rows(u)), np.nan, 0)
+    middle = (DEPTHS[1:] + DEPTHS[:-1]) / 2
+    if model == "NEMO":
+        down = {"units": "m", "positive": "down"}
+        of = lambda letter: ("time_counter", f"depth{letter}", "y", "x")
+        # Below the floor the thickness is that of whole cells.
+        e3t = np.where(cells > 0, cells, np.diff(DEPTHS)[:, None])
+        variables = {
+            "vozocrtx": (of("u"), rows(u)[None], SPEED),
+            "vomecrty": (of("v"), v[None], SPEED),
+            "vovecrtz": (of("w"), w[None], SPEED),
+            **{"glamf": (("y", "x"), lon), "gphif": (("y", "x"), lat)},
+            "e3t_0": (("nav_lev", "y", "x"), rows(e3t)),
+            "mbathy": (("y", "x"), (rows(cells) > 0).sum(0)),
+        }
+        levels = zip("uvw", (middle, middle, DEPTHS[:-1]), strict=True)
+        axes = {f"depth{n}": (f"depth{n}", z, down) for n, z in levels}
+        axes["time_counter"] = ("time_counter", [0.0], TIMES)
+        return xarray.Dataset(variables, axes)
+    # Cells come after their first corner.
+    ahead = lambda table: np.roll(table, -1, -1)
+    shift = {"c_grid_axis_shift": -0.5}
+    thick = np.diff(DEPTHS)[:, None]
+    return xarray.Dataset(
+        {
+            "UVEL": (("Z", "YC", "XG"), rows(u), SPEED),
+            "VVEL": (("Z", "YG", "XC"), ahead(v), SPEED),
+            "WVEL": (("Zl", "YC", "XC"), ahead(np.roll(w, -1, 1)), SPEED),
+            "hFacC": (("Z", "YC", "XC"), ahead(rows(cells / thick))),
+            "hFacW": (("Z", "YC", "XG"), rows(faces / thick)),
+            "drF": ("Z", thick[:, 0]),
+        },
+        {
+            "Z": ("Z", -middle, {"units": "m", "positive": "up"}),
+            "Zl": ("Zl", -DEPTHS[:-1], {"units": "m", "positive": "up"}),
+            "XG": ("XG", lon[0], {**EAST, **shift}),
+            "XC": ("XC", lon[0] + 0.05, EAST),
+            "YG": ("YG", lat[:, 0], {**NORTH, **shift}),
+            "YC": ("YC", lat[:, 0] + 0.05, NORTH),
+        },
+    )
+
+
+def within_steps(x, z):
+    """Return the stream function at positions, and how far these are above the floor.
+
+    It is bilinear in a cell, between corners at the mean of the floors beside them.
+    """
+    cells, _, psi, _, _ = over_steps()
+    wet, bottom = cells > 0, -DEPTHS[:-1, None] - cells
+    beside = lambda table: np.stack([np.roll(table, -1, -1), table])
+    open_ = beside(wet)
+    open_[1, :, 0] = open_[0, :, -1] = False  # there are no cells beyond the ends
+    mean = np.where(open_, beside(bottom), 0).sum(0) / np.maximum(open_.sum(0), 1)
+    faces = np.where(open_.any(0), mean, -DEPTHS[1:, None])
+    faces = np.concatenate([np.zeros((1, 12)), faces])
+    cell = np.clip((x / 0.1).astype(int) + 1, 1, 11)
+    xi = x / 0.1 - (cell - 1)
+    mix = lambda table: table[:, cell - 1] * (1 - xi) + table[:, cell] * xi
+    z_faces, psi = mix(faces), mix(psi)
+    lowest = (cells[:, cell] > 0).sum(0)
+    found = [np.interp(-a, -b, c) for a, b, c in zip(z, z_faces.T, psi.T, strict=True)]
+    return np.array(found), z - z_faces[lowest, np.arange(x.size)]
+
+
+@pytest.mark.parametrize("model", ["NEMO", "MITgcm"])
+def test_what_flows_over_thin_cells_keeps_its_stream_function(double, model):
+    loaded = load_field(stepped(model), dtype="float64")
+    assert "thin cells at the bottom" in " ".join(loaded.notes)
+    x, z = np.random.default_rng(1).uniform([0.02, -135], [0.98, -1], (400, 2)).T
+    psi, above = within_steps(x, z)
+    x, z, psi = (a[(above > 1) & (psi > 0.5)] for a in (x, z, psi))
+    assert x.size > 100
+    seeds = np.stack([x, np.full(x.size, 0.23), z], 1)
+    paths, status = follow(loaded.field, seeds, np.linspace(0, 1e6, 6), 100, "rk4")
+    assert not status.any()
+    assert np.ptp(paths[..., 2], axis=0).mean() > 30
+    found = [within_steps(p[:, 0], p[:, 2]) for p in paths]
+    # Steps across the kinks between cells are of first order.
+    off = np.abs(found[-1][0] - psi)
+    assert off.max() < 0.4
+    assert np.median(off) < 0.05
+    assert min(above.min() for _, above in found) > 0
