@@ -3,9 +3,10 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float64
+from jaxtyping import Bool, Float, Float64
 
 AXES = "xyz"
+COARSE = 2e-6  # of the extent of the data: positions rounded to this are said
 PLANES = {"xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}
 FORMATS = (
     "[[x0, y0, z0], [x1, y1, z1]], [[x0, x1], [y0, y1], [z0, z1]], "
@@ -83,3 +84,10 @@ def _is_corners(pairs: Float64[np.ndarray, "2 2"]) -> bool:
     """Return whether two rows are corners of a rectangle and no pairs per axis."""
     proper = (pairs[:, 0] < pairs[:, 1]).all()
     return not proper and bool((pairs[0] < pairs[1]).all())
+
+
+def coarse_axes(box: Float[np.ndarray, "2 3"], dtype: Any) -> np.ndarray:
+    """Return the axes whose offset leaves few digits along them, the fewest first."""
+    size, unit = box[1] - box[0], np.abs(box).max(0) * np.finfo(dtype).eps
+    found = np.flatnonzero((size > 0) & (unit > COARSE * size))
+    return found[np.argsort(-unit[found], kind="stable")]

@@ -113,10 +113,22 @@ class AbstractField(eqx.Module, Field):
         del cell_hint
         return jnp.ones(positions.shape[0], bool)
 
+    @property
+    def moves(self) -> bool:
+        """Return whether closed faces are elsewhere at another instant."""
+        return False
+
     def settle(
-        self, positions: Float[Array, "n 3"], cell_hint: CellHint
+        self,
+        positions: Float[Array, "n 3"],
+        cell_hint: CellHint,
+        instant: Instant | None = None,
     ) -> tuple[Float[Array, "n 3"], CellHint]:
-        """Return positions after a step, and hints, with closed faces kept closed."""
+        """Return positions after a step, and hints, with closed faces kept closed.
+
+        Where these move, there is the instant at which the step ends.
+        """
+        del instant
         return positions, cell_hint
 
     def on_land(

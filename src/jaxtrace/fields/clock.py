@@ -24,16 +24,20 @@ class Instant(eqx.Module):
     """An instant as a field sees it: the time, the slices it needs and their weights.
 
     Instants may be one for all particles or one for each; the last axis of `slices`
-    and `weights` counts the slices blended (one, two or four).
+    and `weights` counts the slices blended (one, two or four). `rates`, where a field
+    asks for them, are those at which the weights change.
     """
 
     time: Float[Array | np.ndarray, "*when"]
     slices: Int[Array | np.ndarray, "*when blended"]
     weights: Float[Array | np.ndarray, "*when blended"]
+    rates: Float[Array | np.ndarray, "*when blended"] | None = None
 
     def astype(self, dtype: Any) -> "Instant":
         """Return the same with time and weights in another precision."""
-        return Instant(self.time.astype(dtype), self.slices, self.weights.astype(dtype))
+        rates = None if self.rates is None else self.rates.astype(dtype)
+        weights = self.weights.astype(dtype)
+        return Instant(self.time.astype(dtype), self.slices, weights, rates)
 
 
 class Clock(eqx.Module):
@@ -43,14 +47,19 @@ class Clock(eqx.Module):
     interpolation: str = eqx.field(static=True, default="linear")
     extrapolation: str = eqx.field(static=True, default="constant")
 
-    def instant(self, time: Numbers) -> Instant:
+    def instant(self, time: Numbers, rates: bool = False) -> Instant:
         """Return the slices and weights of an instant, or of an array of them."""
         traced = isinstance(time, jax.Array) or isinstance(self.times, jax.Array)
         xp: Any = jnp if traced else np
         when, times = xp.asarray(time), xp.asarray(self.times)
         if not (traced and jnp.issubdtype(when.dtype, jnp.floating)):
             when = when.astype(times.dtype)
-        return self._weigh(xp, when, times.astype(when.dtype))
+        times = times.astype(when.dtype)
+        found = self._weigh(xp, when, times)
+        if not rates:
+            return found
+        change = self._weigh(xp, when, times, rate=True).weights
+        return Instant(found.time, found.slices, found.weights, change)
 
     def slope(self, time: Numbers) -> Instant:
         """Return the slices' weights in the rate of change, on the host.

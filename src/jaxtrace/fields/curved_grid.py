@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxtrace.fields.base import Corner
 from jaxtrace.fields.quads import unit_vectors
-from jaxtrace.fields.terrain import Terrain
+from jaxtrace.fields.terrain import face_thickness, find_rise
 from jaxtrace.sphere import Sphere, make_sphere
 
 
@@ -24,7 +24,9 @@ class CurvilinearGrid:
     faces of cell [j, i, k] that come first along i, j and z. With `layered` levels (a
     B-grid) `z` are the faces between layers too, and the value [j, i, k] has u and v at
     node [j, i] in layer k, and w through the bottom of cell [j, i, k]. Flat grids have
-    no radius.
+    no radius. Levels may have `heights` in each column; if they are `moving`, heights
+    are a fourth component of the values. Particles that are given no w `stay` on them.
+    `stepped` ones are level but for thin cells at the bottom.
     The nodes of a mesh of `triangles` are one column; its rim is a `coast`, or open.
     """
 
@@ -38,7 +40,10 @@ class CurvilinearGrid:
     scalar: bool = False  # components are no vectors: a variable and its mask
     #: Meters along the faces first along i and j; without, those between corners.
     lengths: tuple[np.ndarray, np.ndarray] | None = None
-    terrain: Terrain | None = None  # where levels follow it; `z` are then the deepest
+    heights: Float[np.ndarray, "rows columns levels"] | None = None
+    moving: bool = False
+    stay: bool = False
+    stepped: bool = False
     triangles: Int[np.ndarray, "cells 3"] | None = None
     coast: bool = False
     layered: bool = False
@@ -64,6 +69,11 @@ class CurvilinearGrid:
             )
         kind = "C-grid" if self.faces else "B-grid" if self.layered else "grid"
         return f"curvilinear {kind} of {' x '.join(map(str, self.shape))} positions"
+
+    @property
+    def folded(self) -> bool:
+        """Return whether levels have heights of their own in each column."""
+        return self.moving or self.heights is not None
 
     @property
     def vectors(self) -> bool:
@@ -140,17 +150,23 @@ class CurvilinearGrid:
 def pack_curvilinear(
     grid: CurvilinearGrid, values: Any, dtype: Any
 ) -> Float[np.ndarray, "slices components places"]:
-    """Return velocities (T, rows * columns * levels, 3) as the field stores them."""
-    values = np.asarray(values).reshape(-1, *grid.shape, 3)
+    """Return velocities (T, rows * columns * levels, 3) as the field stores them.
+
+    Heights of levels that move are a fourth component, and come last.
+    """
+    values = np.asarray(values).reshape(-1, *grid.shape, 4 if grid.moving else 3)
     u, v, w = (values[..., c] for c in range(3))
+    heights = values[..., 3] if grid.moving else grid.heights
     parts: list[np.ndarray] = [u, v]
     if grid.faces:
         columns, rows = grid.spacing() if grid.lengths is None else grid.lengths[::-1]
         parts = [u * rows[..., None], v * columns[..., None]]
-        if grid.terrain is not None:
-            thick = grid.terrain.face_thickness()
+        if heights is not None:
+            thick = face_thickness(heights)
             parts = [np.nan_to_num(p) * t for p, t in zip(parts, thick, strict=True)]
-            parts.append(grid.terrain.rise(*parts))
+            area = cell_areas(grid)[..., None]
+            up = find_rise(heights, *parts) if grid.stay else w * area
+            parts.append(up)
         elif grid.z.size > 1:
             parts.append(w * cell_areas(grid)[..., None])
     else:
@@ -159,8 +175,10 @@ def pack_curvilinear(
             sin, cos, high = (f[..., None] for f in (np.sin(x), np.cos(x), np.sin(y)))
             parts = [-sin * u - high * cos * v, cos * u - high * sin * v]
             parts.append(np.cos(y)[..., None] * v)
-        if w.any() or grid.z.size > 1:
+        if not grid.stay and (w.any() or grid.z.size > 1):
             parts.append(w)
+    if grid.moving:
+        parts.append(values[..., 3])
     table = np.stack([np.nan_to_num(p) for p in parts], 1)
     return table.reshape(len(values), len(parts), -1).astype(dtype)
 
@@ -168,11 +186,14 @@ def pack_curvilinear(
 def unpack_curvilinear(grid: CurvilinearGrid, stored: Any) -> Array:
     """Return velocities (T, rows * columns * levels, 3) that a field stores."""
     parts = jnp.asarray(stored).reshape(*stored.shape[:2], *grid.shape)
+    heights = grid.heights
+    if grid.moving:
+        parts, heights = parts[:, :-1], np.asarray(parts[:, -1])
     if grid.faces:
         columns, rows = grid.spacing() if grid.lengths is None else grid.lengths[::-1]
         sizes = [s[..., None] for s in (rows, columns, cell_areas(grid))]
-        if grid.terrain is not None:
-            thick = (*grid.terrain.face_thickness(), 1.0)
+        if heights is not None:
+            thick = (*face_thickness(heights), 1.0)
             sizes = [s * t for s, t in zip(sizes, thick, strict=True)]
         found = [
             parts[:, c] / jnp.asarray(np.where(s > 0, s, 1), parts.dtype)

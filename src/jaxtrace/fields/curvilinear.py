@@ -15,8 +15,8 @@ import numpy as np
 from jax import dtypes, lax
 from jaxtyping import Array, Bool, Float, UInt8
 
-from jaxtrace.fields.base import CellHint, Corner
-from jaxtrace.fields.clock import Clock, Instant, make_clock
+from jaxtrace.fields.base import AbstractField, CellHint, Corner
+from jaxtrace.fields.clock import Clock, Instant, Numbers, make_clock
 from jaxtrace.fields.coast import land_cells, slide_vectors
 from jaxtrace.fields.curved_grid import CurvilinearGrid, pack_curvilinear
 from jaxtrace.fields.grid import Axis, TableField, hold_levels, make_axis
@@ -31,7 +31,7 @@ from jaxtrace.fields.quads import (
     entries,
     make_quads,
 )
-from jaxtrace.fields.terrain import Stretching
+from jaxtrace.fields.terrain import Layer
 from jaxtrace.fields.triangles import Triangles, make_triangles
 from jaxtrace.sphere import Sphere, angle
 
@@ -41,8 +41,8 @@ Positions = Float[Array, "n 3"]
 class CurvilinearField(TableField):
     """Velocities at the nodes of a curvilinear grid, bilinear in its cells.
 
-    Where levels follow the terrain, there are its `depth` at corners and a `stretching`
-    of the levels over it. Beyond a closed `rim` there is land.
+    Levels may have `heights` of their own at every place; those of levels that are
+    `moving` are the last component of the values. Beyond a closed `rim` there is land.
     """
 
     values: Float[Array, "slices components places"]
@@ -55,8 +55,10 @@ class CurvilinearField(TableField):
     shore: str = eqx.field(static=True, default="beach")  # type: ignore[override]
     #: Values are along three axes in space, then upward; else as they are given.
     vectors: bool = eqx.field(static=True, default=False)
-    depth: Float[Array | np.ndarray, " places"] | None = None
-    stretching: Stretching | None = None
+    heights: Float[Array | np.ndarray, " places"] | None = None
+    moving: bool = eqx.field(static=True, default=False)
+    stay: bool = eqx.field(static=True, default=False)  # on levels: there is no w
+    stepped: bool = eqx.field(static=True, default=False)  # level but at the bottom
     rim: bool = eqx.field(static=True, default=False)
     #: Levels are layers of constant values, w linear between the faces of a cell.
     layered: bool = eqx.field(static=True, default=False)
@@ -92,22 +94,14 @@ class CurvilinearField(TableField):
         place, hint = self.quads.locate(sight, cell_hint)
         level, share = self._level(positions)
         count, dtype = self.levels.nodes.shape[0], self.values.dtype
-        if self.stretching is not None:
-            depth = self._depth(place, dtype)[0]
-            layer = self.stretching.find(positions[:, 2].astype(dtype), depth)
+        layer = self._layer(place, positions, instant) if self.folded else None
+        if layer is not None:
             level, share = layer.level, layer.share
         xi, eta = (x.astype(dtype) for x in self.quads.within(place))
         corners = self.quads.corners(place.cell)
         at = [(c * count + level).astype(np.uint32) for c in corners]
-
-        def mix(corners: list[Array]) -> Array:
-            a, b, c, *d = corners
-            low = a + xi * (b - a)
-            # Of a triangle the fourth corner is where the others lead to.
-            high = c + xi * (d[0] - c) if d else low + (c - a)
-            return low + eta * (high - low)
-
-        components = self.values.shape[1] - self.layered
+        mix = lambda corners: _mix(corners, xi, eta)
+        components = self.values.shape[1] - self.layered - self.moving
         steps = (0,) if count == 1 or self.layered else (0, 1)
         load = lambda c, step: self._load(c, [i + np.uint32(step) for i in at], instant)
         layers = [[load(c, step) for c in range(components)] for step in steps]
@@ -130,13 +124,15 @@ class CurvilinearField(TableField):
             east, north = (
                 along([t.astype(dtype) for t in d]) for d in (sight.east, sight.north)
             )
+        if layer is not None and self.stay:
+            up = [self._follow(place, layer, east, north)]
         found = jnp.stack([east, north, up[0] if up else jnp.zeros_like(east)], 1)
         known = (hint != NOWHERE)[:, None]
         return jnp.where(known, found, 0).astype(positions.dtype), hint
 
     def _level(self, positions: Positions) -> tuple[Cells, Array]:
         """Return the level; over terrain the lowest, for what is dry is dry at all."""
-        if self.stretching is not None:
+        if self.folded and not self.stepped:
             zero = jnp.zeros_like(positions[:, 0])
             return zero.astype(np.int32), zero.astype(self.values.dtype)
         level, share = self.levels.place(positions[:, 2], "clamp")
@@ -170,20 +166,23 @@ class CurvilinearField(TableField):
         return found
 
     def settle(
-        self, positions: Positions, cell_hint: CellHint
+        self, positions: Positions, cell_hint: CellHint, instant: Instant | None = None
     ) -> tuple[Positions, Cells]:
-        """Return positions above the bottom, and who slides put back onto its wall."""
+        """Return positions in the water, and who slides put back onto its wall."""
         mesh = isinstance(self.quads, Triangles)
-        if self.stretching is None and not (mesh or self._slides):
+        if not (self.folded or mesh or self._slides):
             return positions, cell_hint
         place, hint = self._find(positions, cell_hint)
         if isinstance(self.quads, Triangles):
             place, hint = self.quads.look_again(positions, place, hint)
-        if self.stretching is not None:
+        if self.heights is not None or (self.moving and instant is not None):
             # A step across a kink of the bottom ends beside its level, by dt squared.
-            depth = self._depth(place, positions.dtype)[0]
-            within = jnp.clip(positions[:, 2], -depth, 0)
-            positions = positions.at[:, 2].set(within)
+            ends = [jnp.full_like(place.cell, k) for k in (0, self._shelves - 1)]
+            low, high = (self._height(place, k, instant) for k in ends)
+            known = hint != NOWHERE
+            z = positions[:, 2]
+            within = jnp.clip(z, *(x.astype(z.dtype) for x in (low, high)))
+            positions = positions.at[:, 2].set(jnp.where(known, within, z))
         if not self._slides:
             return positions, hint
         across = (hint >= 0) & ~place.held
@@ -208,14 +207,81 @@ class CurvilinearField(TableField):
     def _find(self, positions: Positions, cell_hint: CellHint) -> tuple[Place, Cells]:
         return self.quads.locate(self.quads.sight(positions), cell_hint)
 
-    def _depth(self, place: Place, dtype: Any) -> tuple[Array, Array, Array]:
-        """Return the depth, bilinear in a cell, and its changes with xi and eta."""
+    @property
+    def folded(self) -> bool:
+        """Return whether levels have heights of their own in each column."""
+        return self.moving or self.heights is not None
+
+    @property
+    def moves(self) -> bool:
+        """Return whether closed faces are elsewhere at another instant."""
+        return self.moving
+
+    def instant(self, time: Numbers) -> Instant:
+        """Return slices, their weights and, where levels move, the rates of these."""
+        return self.clock.instant(time, rates=self.moving)
+
+    def at_instant(
+        self, instant: Instant, particles: int
+    ) -> tuple[AbstractField, Instant]:
+        """Return the field blended at one instant; one slice has no motion in it."""
+        if self.moving:
+            return self, instant
+        return super().at_instant(instant, particles)
+
+    def _corner_heights(
+        self, place: Place, level: Cells, instant: Instant | None
+    ) -> list[Array]:
+        """Return the heights of levels at the corners of cells."""
+        corners = self.quads.corners(place.cell)
+        at = [(c * self._shelves + level).astype(np.uint32) for c in corners]
+        if self.heights is not None:
+            table = jnp.asarray(self.heights, self.values.dtype)
+            return [entries(table, i) for i in at]
+        assert instant is not None
+        return self._load(self.values.shape[1] - 1, at, instant)
+
+    def _height(self, place: Place, level: Cells, instant: Instant | None) -> Array:
+        """Return the heights of levels at places."""
+        dtype = self.values.dtype
         xi, eta = (x.astype(dtype) for x in self.quads.within(place))
-        table = jnp.asarray(self.depth, dtype)
-        a, b, c, *d = (entries(table, i) for i in self.quads.corners(place.cell))
+        return _mix(self._corner_heights(place, level, instant), xi, eta)
+
+    def _layer(self, place: Place, positions: Positions, instant: Instant) -> Layer:
+        """Return the levels of positions, by bisection: heights increase upward."""
+        dtype = self.values.dtype
+        z = positions[:, 2].astype(dtype)
+        last = self._shelves - 2
+        level = jnp.zeros(z.shape, np.int32)
+        step = 1 << max(last, 1).bit_length()
+        while step := step // 2:
+            ahead = jnp.minimum(level + step, last)
+            level = jnp.where(z >= self._height(place, ahead, instant), ahead, level)
+        ends = [self._corner_heights(place, level + k, instant) for k in (0, 1)]
+        xi, eta = (x.astype(dtype) for x in self.quads.within(place))
+        low, high = (_mix(end, xi, eta) for end in ends)
+        thick = jnp.maximum(high - low, 1e-6)
+        share = jnp.clip((z - low) / thick, 0, 1)
+        a, b, c, *d = (p + share * (q - p) for p, q in zip(*ends, strict=True))
         twist = a - b - c + d[0] if d else jnp.zeros_like(a)
-        depth_xi, depth_eta = b - a + eta * twist, c - a + xi * twist
-        return a + xi * (b - a) + eta * (c - a + xi * twist), depth_xi, depth_eta
+        slopes = b - a + eta * twist, c - a + xi * twist
+        rate = jnp.zeros_like(z)
+        if self.moving and self.values.shape[0] > 1:
+            change = Instant(instant.time, instant.slices, instant.rates)  # pyright: ignore[reportArgumentType]
+            low, high = (self._height(place, level + k, change) for k in (0, 1))
+            rate = low + share * (high - low)
+        return Layer(level, share, thick, slopes, rate)
+
+    def _follow(self, place: Place, layer: Layer, east: Array, north: Array) -> Array:
+        """Return how fast what is carried along a level rises with it."""
+        dtype = east.dtype
+        unit = 1.0 if self.sphere is None else jnp.asarray(self.sphere.radius, dtype)
+        e_xi, e_eta, n_xi, n_eta = (unit * s.astype(dtype) for s in place.slopes)
+        det = e_xi * n_eta - e_eta * n_xi
+        per = jnp.where(det != 0, 1 / jnp.where(det != 0, det, 1), 0)
+        d_xi, d_eta = n_eta * east - e_eta * north, e_xi * north - n_xi * east
+        z_xi, z_eta = layer.slopes
+        return layer.rate + per * (z_xi * d_xi + z_eta * d_eta)
 
     @property
     def _shelves(self) -> int:
@@ -238,10 +304,8 @@ class StaggeredField(CurvilinearField):
         dtype = self.values.dtype
         xi, eta = (jnp.clip(x, 0, 1).astype(dtype) for x in (place.xi, place.eta))
         level, share = self._level(positions)
-        layer, depth_xi, depth_eta = None, 0.0, 0.0
-        if self.stretching is not None:
-            depth, depth_xi, depth_eta = self._depth(place, dtype)
-            layer = self.stretching.find(positions[:, 2].astype(dtype), depth)
+        layer = self._layer(place, positions, instant) if self.folded else None
+        if layer is not None:
             level, share = layer.level, layer.share
         at = (place.cell * self._shelves + level).astype(np.uint32)
 
@@ -254,7 +318,7 @@ class StaggeredField(CurvilinearField):
         along = transport(0, self._shelves, xi)
         across = transport(1, self.quads.width * self._shelves, eta)
         up = jnp.zeros_like(along)
-        if self.values.shape[1] > 2:
+        if self.values.shape[1] - self.moving > 2:
             up = transport(2, 1, share)
         unit = 1.0 if self.sphere is None else jnp.asarray(self.sphere.radius, dtype)
         e_xi, e_eta, n_xi, n_eta = (unit * s.astype(dtype) for s in place.slopes)
@@ -266,7 +330,8 @@ class StaggeredField(CurvilinearField):
             found = [per * c for c in found]
         else:
             d_xi, d_eta = along * per / layer.thickness, across * per / layer.thickness
-            rise = layer.tilt * (depth_xi * d_xi + depth_eta * d_eta) + up * per
+            z_xi, z_eta = layer.slopes
+            rise = layer.rate + z_xi * d_xi + z_eta * d_eta + up * per
             found = [e_xi * d_xi + e_eta * d_eta, n_xi * d_xi + n_eta * d_eta, rise]
         return _join_columns(found).astype(positions.dtype), hint
 
@@ -278,6 +343,15 @@ class StaggeredField(CurvilinearField):
     def _find(self, positions: Positions, cell_hint: CellHint) -> tuple[Place, Cells]:
         sight, level = self.quads.sight(positions), self._level(positions)[0]
         return self.quads.locate(sight, cell_hint, self.land, level, self._shelves)
+
+
+def _mix(corners: list[Array], xi: Array, eta: Array) -> Array:
+    """Return what is bilinear between four corners, or linear between three."""
+    a, b, c, *d = corners
+    low = a + xi * (b - a)
+    # Of a triangle the fourth corner is where the others lead to.
+    high = c + xi * (d[0] - c) if d else low + (c - a)
+    return low + eta * (high - low)
 
 
 def _join_columns(columns: list[Array]) -> Positions:
@@ -297,31 +371,30 @@ def make_curvilinear_field(
     times: Any = None,
     dtype: Any = None,
 ) -> CurvilinearField:
-    """Make the field of velocities ([T,] rows, columns, levels, 3) on a grid."""
+    """Make the field of velocities ([T,] rows, columns, levels, 3 or 4) on a grid."""
     values = np.asarray(values)
     if times is None:
         values = values[None]
     clock = make_clock(times, slices=len(values))
     dtype = dtypes.canonicalize_dtype(values.dtype if dtype is None else dtype)
     levels, between = make_axis(grid.z, "z", "clamp"), grid.faces or grid.layered
-    if between or grid.terrain is not None:
+    if between or grid.folded:
         # Nothing passes the lowest and the highest face, so that nobody is beyond.
         top = grid.z[-1] if between and grid.z.size > 1 else np.inf
+        top = np.inf if grid.moving else top
         levels = eqx.tree_at(lambda a: a.ends, levels, np.array([-np.inf, np.inf]))
     else:
         levels, top = hold_levels(levels)
     table = pack_curvilinear(grid, values, dtype)
     if grid.triangles is not None:
         nodes = grid.corners[:, 0]
-        quads = make_triangles(nodes, grid.triangles, dtype, grid.coast)
+        flat = grid.radius is None
+        quads = make_triangles(nodes, grid.triangles, dtype, grid.coast, flat)
     else:
         quads = make_quads(grid.corners, dtype, grid.radius is None)
     if grid.faces:
         quads = _close_rim(quads, table, grid)
-    land, depth, stretching = _land_of_cells(grid), None, None
-    if grid.terrain is not None:
-        depth = np.nan_to_num(grid.terrain.depth, nan=1.0).reshape(-1)
-        stretching = grid.terrain.stretching
+    land, heights = _land_of_cells(grid), grid.heights
     closed = np.asarray(quads.neighbors).reshape(-1, SIDES)[:, :3] == WALL
     parts = (
         jnp.asarray(table),
@@ -333,8 +406,10 @@ def make_curvilinear_field(
         None if land is None else jnp.asarray(land.reshape(-1)),
         grid.shore,
         grid.vectors,
-        depth,
-        stretching,
+        None if heights is None else jnp.asarray(heights.reshape(-1), dtype),
+        grid.moving,
+        grid.stay,
+        grid.stepped,
         grid.triangles is not None and bool(closed.any()),
         grid.layered,
     )

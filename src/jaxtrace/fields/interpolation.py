@@ -246,7 +246,7 @@ def _on_curvilinear(grid: CurvilinearGrid) -> Scheme:
         name,
         "clamp",
         lambda values, clock: make_curvilinear_field(
-            grid, np.asarray(values).reshape(-1, *grid.shape, 3), clock
+            grid, np.asarray(values).reshape(-1, *grid.shape, values.shape[-1]), clock
         ),
         lambda values: pack_curvilinear(
             grid, values, dtypes.canonicalize_dtype(values.dtype)

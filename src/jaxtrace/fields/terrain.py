@@ -1,116 +1,125 @@
-"""Terrain-following levels: heights that are functions of the depth alone.
+"""Levels with heights of their own in every column: over terrain, below a free surface.
 
-What passes between levels follows from what passes the upright faces (continuity), so
-that the bottom and the surface are closed, and a height changes as its level does: dz =
-z_H dH + z_s ds. Heights are those over a surface at rest: where it moves, by eta, the
-height in space is eta + z (H + eta) / H.
+Heights are a table over nodes, or one per slice where the surface moves; between nodes
+and instants they are interpolated as velocities are. A level has a height at a place,
+a slope and a rate of rise, and particles are in space: z is up from the zero of the
+file's own heights.
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+SHALLOWEST = 0.1  # meters of water where it is dry
+
 
 class Layer(NamedTuple):
-    """The level of each position, and how it lies over the depth there."""
+    """The level of each position, and how it lies and moves there."""
 
     level: Int[Array, " n"]
     share: Float[Array, " n"]  # of the way to the next level
     thickness: Float[Array, " n"]
-    tilt: Float[Array, " n"]  # the change of z with the depth
-
-
-class Stretching(eqx.Module):
-    """Heights of the faces between levels over a depth H (CF, Appendix D).
-
-    Transform 1 is z = hc s + (H - hc) C, transform 2 z = H (hc s + H C) / (hc + H); a
-    plain sigma coordinate is transform 2 with hc = 0 and C = sigma.
-    """
-
-    s: Float[Array | np.ndarray, " faces"]
-    curve: Float[Array | np.ndarray, " faces"]
-    critical: Float[Array | np.ndarray, ""]
-    transform: int = eqx.field(static=True)
-
-    def heights(self, depth: Any, s: Any, curve: Any) -> Any:
-        """Return z of faces over depths."""
-        if self.transform == 1:
-            return self.critical * s + (depth - self.critical) * curve
-        return depth * (self.critical * s + depth * curve) / (self.critical + depth)
-
-    def slopes(self, depth: Any, s: Any, curve: Any) -> Any:
-        """Return the change of z with the depth."""
-        if self.transform == 1:
-            return curve
-        whole, hc = self.critical + depth, self.critical
-        return (hc * hc * s + curve * depth * (2 * hc + depth)) / (whole * whole)
-
-    def find(self, z: Float[Array, " n"], depth: Float[Array, " n"]) -> Layer:
-        """Return the levels of heights over depths.
-
-        By bisection: heights increase with the number of the face.
-        """
-        s, curve = (jnp.asarray(t, z.dtype) for t in (self.s, self.curve))
-        critical = jnp.asarray(self.critical, z.dtype)
-        scaled = eqx.tree_at(lambda x: x.critical, self, critical)
-        height = lambda k: scaled.heights(depth, s[k], curve[k])
-        slope = lambda k: scaled.slopes(depth, s[k], curve[k])
-        levels = s.shape[0] - 1
-        level = jnp.zeros(z.shape, np.int32)
-        step = 1 << max(levels - 1, 1).bit_length()
-        while step := step // 2:
-            ahead = jnp.minimum(level + step, levels - 1)
-            level = jnp.where(z >= height(ahead), ahead, level)
-        low, below = height(level), slope(level)
-        thick = jnp.maximum(height(level + 1) - low, 1e-6)
-        share = jnp.clip((z - low) / thick, 0, 1)
-        tilt = below + share * (slope(level + 1) - below)
-        return Layer(level, share, thick, tilt)
+    slopes: tuple[Float[Array, " n"], Float[Array, " n"]]  # with xi and with eta
+    rate: Float[Array, " n"]  # of rise
 
 
 @dataclass(frozen=True, eq=False)
-class Terrain:
-    """Depths at the corners of cells, and the levels over them."""
+class Stretching:
+    """Heights of levels over a depth H at rest (CF, Appendix D).
 
-    depth: Float[np.ndarray, "rows columns"]
-    stretching: Stretching
+    Transform 1 is z = hc s + (H - hc) C, transform 2 z = H (hc s + H C) / (hc + H); a
+    plain sigma coordinate is transform 2 with hc = 0 and C = sigma. Below a surface at
+    zeta all of them are zeta + z (H + zeta) / H.
+    """
 
-    def heights(self) -> Float[np.ndarray, " levels"]:
-        """Return the heights of levels where it is deepest."""
-        s, curve = np.asarray(self.stretching.s), np.asarray(self.stretching.curve)
-        return np.asarray(self.stretching.heights(self.depth.max(), s, curve))
+    s: Float[np.ndarray, " levels"]
+    curve: Float[np.ndarray, " levels"]
+    critical: float
+    transform: int
 
-    def thickness(self, depth: np.ndarray) -> Float[np.ndarray, "*shape levels"]:
-        """Return the thickness of all levels over depths, and 0 above the last."""
-        stretching = self.stretching
-        z = stretching.heights(
-            depth[..., None], np.asarray(stretching.s), np.asarray(stretching.curve)
-        )
-        return np.diff(z, axis=-1, append=z[..., -1:])
+    def heights(
+        self, depth: np.ndarray, zeta: np.ndarray | float = 0.0
+    ) -> Float[np.ndarray, "*columns levels"]:
+        """Return z of levels in columns; where it is dry a little water is left."""
+        whole = np.maximum(depth, SHALLOWEST)[..., None]
+        s, curve, hc = self.s, self.curve, self.critical
+        if self.transform == 1:
+            z = hc * s + (whole - hc) * curve
+        else:
+            z = whole * (hc * s + whole * curve) / (hc + whole)
+        high = np.maximum(depth + zeta, SHALLOWEST)
+        return (high - depth)[..., None] + z * (high[..., None] / whole)
 
-    def face_thickness(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the thickness at faces first along i, and first along j."""
-        h = self.depth
-        along = np.pad((h[:-1] + h[1:]) / 2, ((0, 1), (0, 0)), mode="edge")
-        across = np.pad((h[:, :-1] + h[:, 1:]) / 2, ((0, 0), (0, 1)), mode="edge")
-        return self.thickness(along), self.thickness(across)
 
-    def rise(self, u: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return what passes between levels, for transports (T, rows, columns, levels).
+def face_thickness(
+    heights: Float[np.ndarray, "*slices rows columns levels"],
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the thickness of levels at faces first along i, and first along j.
 
-        What would pass the surface moves it. Levels move with it in proportion to their
-        height over the bottom, so that much is taken from all, as models do.
-        """
-        out = np.zeros_like(u)
-        gain = u[:, :-1, 1:] - u[:, :-1, :-1] + v[:, 1:, :-1] - v[:, :-1, :-1]
-        up = -np.cumsum(gain[..., :-1], axis=-1)
-        h = self.depth
-        middle = (h[:-1, :-1] + h[:-1, 1:] + h[1:, :-1] + h[1:, 1:]) / 4
-        share = np.cumsum(self.thickness(middle)[..., :-1], axis=-1)
-        share = share / np.maximum(share[..., -1:], 1e-12)
-        out[:, :-1, :-1, 1:] = up - up[..., -1:] * share
-        return out
+    It is that in the middle of the face, and 0 above the last level.
+    """
+    thick = np.diff(heights, axis=-1, append=heights[..., -1:])
+    along, across = thick.copy(), thick.copy()
+    along[..., :-1, :, :] += thick[..., 1:, :, :]
+    across[..., :-1, :] += thick[..., 1:, :]
+    along[..., :-1, :, :] /= 2
+    across[..., :-1, :] /= 2
+    return along, across
+
+
+def find_rise(
+    heights: Float[np.ndarray, "*slices rows columns levels"],
+    u: np.ndarray,
+    v: np.ndarray,
+) -> np.ndarray:
+    """Return what passes between levels, for transports (T, rows, columns, levels).
+
+    It follows from continuity. What would pass the surface moves it. Levels move with
+    it in proportion to their height over the bottom, so that much is taken from all, as
+    models do.
+    """
+    out = np.zeros_like(u)
+    gain = u[:, :-1, 1:] - u[:, :-1, :-1] + v[:, 1:, :-1] - v[:, :-1, :-1]
+    up = -np.cumsum(gain[..., :-1], axis=-1)
+    z = heights
+    z = (
+        z[..., :-1, :-1, :]
+        + z[..., :-1, 1:, :]
+        + z[..., 1:, :-1, :]
+        + z[..., 1:, 1:, :]
+    )
+    share = z[..., 1:] - z[..., :1]
+    share = share / np.maximum(share[..., -1:], 1e-12)
+    out[:, :-1, :-1, 1:] = up - up[..., -1:] * share
+    return out
+
+
+def stepped_heights(
+    faces: Float[np.ndarray, " faces"],
+    thickness: Float[np.ndarray, "rows columns levels"],
+) -> Float[np.ndarray, "corners_j corners_i faces"]:
+    """Return heights of faces at corners of cells, of which the lowest are thinner.
+
+    Levels of full cells lie between `faces`, upward; a thickness of 0 is land. The
+    floor of a thin cell is above the face it has there, unless there is water below: a
+    thin cell at the top counts as whole. A corner is at the mean of the floors around
+    it, so that floors are slopes between the middles of faces.
+    """
+    whole = np.diff(faces)
+    thin = (thickness > 0) & (thickness < (1 - 1e-6) * whole)
+    below = np.concatenate([np.zeros_like(thickness[..., :1]), thickness[..., :-1]], -1)
+    # Without land in the table, what is below a thin cell is land.
+    lowest = thin & (below == 0) if (thickness == 0).any() else thin
+    after = np.cumsum(lowest[..., ::-1], -1)[..., ::-1] - lowest > 0
+    wet = (thickness > 0) & ~after
+    floor = np.where(lowest, faces[1:] - thickness, faces[:-1])
+    rows, columns, levels = thickness.shape
+    total, count = np.zeros((2, rows + 1, columns + 1, levels))
+    for j in (slice(0, -1), slice(1, None)):
+        for i in (slice(0, -1), slice(1, None)):
+            total[j, i] += np.where(wet, floor, 0)
+            count[j, i] += wet
+    z = np.where(count > 0, total / np.maximum(count, 1), faces[:-1])
+    return np.concatenate([z, np.full_like(z[..., :1], faces[-1])], -1)

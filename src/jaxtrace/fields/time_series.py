@@ -90,7 +90,9 @@ class TimeSeriesField(Field):
         self._rules = (spatial_interpolation, outside, cache)
         if not isinstance(positions, Listed):
             positions = check_points(positions)
-        self._data: Values | None = check_data(data)  # None once the field has them
+        # None once the field has them. A fourth component are heights of levels.
+        folds = isinstance(positions, CurvilinearGrid) and positions.moving
+        self._data: Values | None = data if folds else check_data(data)
         self._clock = make_clock(times, interpolation, extrapolation)
         self._nodes: Nodes = positions
         self._require_fit()

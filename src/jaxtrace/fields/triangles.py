@@ -75,8 +75,9 @@ def make_triangles(
     triangles: Int[np.ndarray, "cells 3"],
     dtype: Any,
     coast: bool,
+    flat: bool = False,
 ) -> Triangles:
-    """Return triangles between points of the unit sphere.
+    """Return triangles between points of the unit sphere, or flat ones at height 1.
 
     The rim of the mesh is a `coast`, closed, or else only islands are: the loops of the
     rim other than the widest.
@@ -102,7 +103,7 @@ def make_triangles(
         make_tree(boxed, items, np.dtype(dtype)),
         width=0,
         iterations=1,
-        flat=False,
+        flat=flat,
         nodes=triangles.reshape(-1).astype(np.int32),
     )
 

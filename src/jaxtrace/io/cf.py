@@ -164,7 +164,9 @@ def split_vector(dataset: Any, names: Any) -> tuple[Any, Sequence[str] | None]:
                 f"{name}_{way}": dataset[name].isel({last: i}, drop=True)
                 for i, way in enumerate("xyz"[: dataset.sizes[last]])
             }
-            return dataset.assign(parts), tuple(parts)
+            rise = "vertical_velocity" if name == "hvel" and names is None else ""
+            three = (*parts, rise) if rise in dataset.variables else tuple(parts)
+            return dataset.assign(parts), three
     return dataset, wanted if isinstance(names, str) else names
 
 

@@ -1,15 +1,19 @@
 """What labeled files encode: dates in any calendar, levels, ranges of valid values."""
 
+import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
 from jaxrig.machine import import_extra
 from jaxtrace.fields.terrain import Stretching
+from jaxtrace.io.cf import angle_role, axis_role
 
+ROUNDED = 1e-6  # of a level that may be the floor or the surface
 TIME_UNITS = {
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
     **dict.fromkeys(("min", "mins", "minute", "minutes"), 60.0),
@@ -185,10 +189,21 @@ def read_values(variable: Any) -> np.ndarray:
     return np.where(wrong, np.nan, values) if wrong.any() else values
 
 
-def read_stretching(
-    dataset: Any, levels: Any, faces: bool, label: str
-) -> tuple[Any, Stretching, bool]:
-    """Return depths, how levels (of values, or `faces`) follow them, and if downward.
+class Columns(NamedTuple):
+    """How the levels of a file follow its terrain and its surface.
+
+    Depths and surface are variables; `down` says that the first level is the highest,
+    `surface` is None where the file has none.
+    """
+
+    depth: Any
+    stretching: Stretching
+    down: bool
+    surface: Any
+
+
+def read_stretching(dataset: Any, levels: Any, faces: bool, label: str) -> Columns:
+    """Return depths, and how levels (of values, or `faces`) follow them.
 
     Names are those of ROMS and CROCO, or of formula_terms. A sigma coordinate is
     transform 2 without a critical depth.
@@ -222,7 +237,167 @@ def read_stretching(
         new = "NEW" in str(dataset.attrs.get("VertCoordType", ""))
         form = 2 if new or "sigma" in terms or standard.endswith("g2") else 1
     stretching = Stretching(s[order], curve[order], critical[0], int(np.ravel(form)[0]))
-    return depth, stretching, down
+    names = (terms.get("eta", ""), "zeta", "ssh")
+    surface = next((dataset[n] for n in names if n in dataset.variables), None)
+    return Columns(depth, stretching, down, surface)
+
+
+def dimension_roles(
+    variable: Any, source: str, known: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Return which dimension is "t", "z", "y" and "x"; ValueError where one cannot be
+    told.
+
+    Some roles may be `known` already.
+    """
+    roles = dict(known or {})
+    for dimension in variable.dims:
+        if dimension in roles.values():
+            continue
+        coordinate = variable.coords.get(dimension)
+        dated = coordinate is not None and coordinate.dtype.kind in "mM"
+        attributes = {} if coordinate is None else coordinate.attrs
+        role = "t" if dated else axis_role(str(dimension), attributes)
+        if role is None or role in roles:
+            beside = [c for c in variable.coords.values() if c.dims == (dimension,)]
+            if role is None and variable.sizes[dimension] == 1:
+                continue  # the member of an ensemble of one
+            if len({angle_role(c) for c in beside} - {None}) == 2:
+                raise ValueError(
+                    f"{source}: {variable.name!r} has places along {dimension!r}, and "
+                    "no cells between them: add the file of the mesh"
+                )
+            raise ValueError(
+                f"{source}: cannot tell which of time, z, y and x the dimension "
+                f"{dimension!r} of {variable.name!r} {tuple(variable.dims)} is; "
+                "give it a coordinate with the attribute axis = T, Z, Y or X, or "
+                f"choose one of it, as xarray does by isel({dimension}=0)"
+            )
+        roles[role] = dimension
+    return roles
+
+
+class Levels(NamedTuple):
+    """Levels that have heights of their own in each column.
+
+    `heights` are those of an instant, or at rest without one, upward along the last
+    axis. To the levels of values one is added at the bottom, at the surface, or both.
+    """
+
+    heights: Callable[[int | None], np.ndarray]
+    moving: bool
+    added: tuple[int, int] = (0, 0)
+
+    def axis(self) -> Float[np.ndarray, " levels"]:
+        """Return the heights at rest where it is deepest."""
+        z = self.heights(None)
+        z = z.reshape(-1, z.shape[-1])
+        z = z[np.argmin(z[:, 0])]
+        rises = bool((np.diff(z) > 0).all())
+        return z if rises else np.linspace(z[0], z[-1], z.size)
+
+    def complete(self, values: np.ndarray, row: int, axis: int) -> np.ndarray:
+        """Return values, levels along an axis, held on added levels, with heights."""
+        if any(self.added):
+            room = [(0, 0)] * values.ndim
+            room[axis] = self.added
+            values = np.pad(values, room, "edge")
+        if not self.moving:
+            return values
+        z = self.heights(row)[..., None].astype(values.dtype)
+        return np.concatenate([values, z], -1)
+
+
+def make_levels(
+    columns: Columns,
+    time: str | None,
+    place: Callable[[np.ndarray], np.ndarray],
+    keep: Callable[[np.ndarray], np.ndarray],
+) -> tuple[Levels, str]:
+    """Return levels that follow a terrain and its surface, and words for the latter.
+
+    `place` brings what is known of columns to nodes, of which some are to `keep`.
+    """
+    depth, stretching, _, surface = columns
+    h = place(np.nan_to_num(np.asarray(depth.values, np.float64)))
+    s, curve = stretching.s, stretching.curve
+    added = int(curve.min() > -1 + ROUNDED), int(curve.max() < -ROUNDED)
+    pairs = zip(added, (-1.0, 0.0), strict=True)
+    ends = [np.full((*curve.shape[:-1], count), at) for count, at in pairs]
+    pad = lambda a: np.concatenate([ends[0], a, ends[1]], -1)
+    stretching = dataclasses.replace(stretching, s=pad(s), curve=pad(curve))
+    lacks = "there is no zeta beside them"
+    if surface is not None and set(surface.dims) - {time} != set(depth.dims):
+        lacks = f"{surface.name} {surface.dims} does not fit h {depth.dims}"
+        surface = None
+    moving = surface is not None and time in surface.dims
+    if surface is not None:
+        surface = surface.transpose(..., *depth.dims)
+
+    def heights(row: int | None) -> np.ndarray:
+        zeta = np.zeros_like(h)
+        if row is not None and surface is not None:
+            now = surface.isel({time: row}) if moving else surface
+            zeta = place(np.asarray(read_values(now), np.float64))
+        return keep(stretching.heights(h, np.nan_to_num(zeta)))
+
+    at_rest = f"levels at rest: {lacks}"
+    said = at_rest if surface is None else f"levels follow the surface {surface.name}"
+    return Levels(heights, moving, added), said
+
+
+#: Thickness of cells, and of the faces that u and v go through: of NEMO in meters, of
+#: MITgcm as shares of that of levels.
+_THICKNESS = (("e3t_0", "e3u_0", "e3v_0", ""), ("e3t", "e3u", "e3v", ""),
+              ("hFacC", "hFacW", "hFacS", "drF"))  # fmt: skip
+_PARTIAL = ("e3u", "e3u_0", "e3t_ps", "hFacW")  # what says that there are thin cells
+
+
+def read_thickness(
+    dataset: Any,
+    levels: int,
+    falls: bool,
+    places: Sequence[tuple[np.ndarray, np.ndarray]],
+) -> tuple[tuple[Any, ...] | None, list[str]]:
+    """Return the thickness of cells and of faces of u and v, and words about it.
+
+    The thickness of whole levels comes first. Tables are (rows, columns, levels),
+    upward, at rows and columns of `places`; a cell of land is 0 where the file says so.
+    Faces may be None, and so may be all of them.
+    """
+
+    def read(name: str, unit: str, place: tuple[Any, Any]) -> np.ndarray | None:
+        if name not in dataset.variables or (unit and unit not in dataset.variables):
+            return None
+        there = dataset[name].squeeze(drop=True)
+        if there.ndim != 3 or there.shape[0] != levels:
+            return None  # one that moves
+        values = np.nan_to_num(np.asarray(there.values, np.float64))
+        if unit:
+            values = values * np.asarray(dataset[unit].values)[:, None, None]
+        values = np.moveaxis(values, 0, -1)[np.ix_(*place)]
+        return values[..., ::-1] if falls else values
+
+    for *names, unit in _THICKNESS:
+        cells, *faces = (read(n, unit, p) for n, p in zip(names, places, strict=True))
+        if cells is None:
+            continue
+        sea = read("tmask", "", places[0])
+        for name in ("mbathy", "bottom_level"):
+            lowest = dataset.get(name)
+            if sea is None and lowest is not None and lowest.squeeze().ndim == 2:
+                number = lowest.squeeze().values[np.ix_(*places[0])]
+                sea = np.arange(levels)[:: -1 if falls else 1] < number[..., None]
+        whole = cells.max((0, 1))
+        if unit:
+            whole = np.asarray(dataset[unit].values, np.float64)[:: -1 if falls else 1]
+        whole = np.where(whole > 0, whole, 1.0)  # of a level that is nowhere wet
+        cells = cells if sea is None else np.where(sea > 0, cells, 0)
+        return (whole, cells, *faces), [f"thin cells at the bottom: {names[0]}"]
+    known = [name for name in _PARTIAL if name in dataset.variables]
+    lacks = " or ".join(of[0] for of in _THICKNESS)
+    words = "cells taken as whole: {} is not enough without {} at rest"
+    return None, [words.format(name, lacks) for name in known[:1]]
 
 
 def _stated(dataset: Any, *names: str) -> Any:

@@ -15,14 +15,12 @@ from jaxtrace.fields.quads import (
     lattice_axes,
     unit_vectors,
 )
-from jaxtrace.fields.terrain import Stretching, Terrain
+from jaxtrace.fields.terrain import Stretching
 from jaxtrace.io.cf import (
     LENGTHS,
     SPEEDS,
     TURNING,
     Vertical,
-    angle_role,
-    axis_role,
     canonical,
     degrees,
     find_angle,
@@ -38,7 +36,11 @@ from jaxtrace.io.cf import (
     velocity_variables,
 )
 from jaxtrace.io.decoding import (
+    Columns,
     Dates,
+    Levels,
+    dimension_roles,
+    make_levels,
     read_dates,
     read_stretching,
     read_texts,
@@ -56,41 +58,6 @@ _OCEAN = {"uo", "water_u", "uvel", "UVEL", "vozocrtx", "ugos"}
 _TEXTS = ("Times", "xtime")  # dates as text, of WRF, FVCOM and MPAS
 FASTEST = {True: 50.0, False: 200.0}  # m/s, of the ocean and of the air: more is a fill
 FILLS = 1e19  # of a variable: 1e20, 9.97e36 and 1e37 circulate
-
-
-def dimension_roles(
-    variable: Any, source: str, known: Mapping[str, str] | None = None
-) -> dict[str, str]:
-    """Return which dimension is "t", "z", "y" and "x"; ValueError where one cannot be
-    told.
-
-    Some roles may be `known` already.
-    """
-    roles = dict(known or {})
-    for dimension in variable.dims:
-        if dimension in roles.values():
-            continue
-        coordinate = variable.coords.get(dimension)
-        dated = coordinate is not None and coordinate.dtype.kind in "mM"
-        attributes = {} if coordinate is None else coordinate.attrs
-        role = "t" if dated else axis_role(str(dimension), attributes)
-        if role is None or role in roles:
-            beside = [c for c in variable.coords.values() if c.dims == (dimension,)]
-            if role is None and variable.sizes[dimension] == 1:
-                continue  # the member of an ensemble of one
-            if len({angle_role(c) for c in beside} - {None}) == 2:
-                raise ValueError(
-                    f"{source}: {variable.name!r} has places along {dimension!r}, and "
-                    "no cells between them: add the file of the mesh"
-                )
-            raise ValueError(
-                f"{source}: cannot tell which of time, z, y and x the dimension "
-                f"{dimension!r} of {variable.name!r} {tuple(variable.dims)} is; "
-                "give it a coordinate with the attribute axis = T, Z, Y or X, or "
-                f"choose one of it, as xarray does by isel({dimension}=0)"
-            )
-        roles[role] = dimension
-    return roles
 
 
 class Sites(NamedTuple):
@@ -133,7 +100,8 @@ class Part:
         self._ocean = "sea_" in standard or self.names[0] in _OCEAN
         self._factors, self._said = [1.0] * len(self.names), list[str]()
         self._vertical = Vertical()
-        self._terrain: Terrain | None = None
+        self._terrain: Levels | None = None
+        self._keep: list[Any] = [slice(None)] * 3
         self._find_dimensions(dataset, choices)
         self.radius = self._find_radius(dataset, choices)
         self.axes: TensorGrid | CurvilinearGrid = self._place(dataset)
@@ -190,28 +158,37 @@ class Part:
         ):
             return
         label = f"{self.label}: {first.name!r}"
-        found = read_stretching(dataset, levels, self._between, label)
-        depth, stretching, self._falls = found
+        depth, stretching, self._falls, surface = read_stretching(
+            dataset, levels, self._between, label
+        )
         order = [self.roles[role] for role in "yx"]
         if set(order) == set(depth.dims):
             depth = depth.transpose(*order)
-        self._follow_terrain(depth, stretching, f"transform {stretching.transform}")
+        words = f"transform {stretching.transform}"
+        self._follow_terrain(depth, stretching, surface, words)
 
-    def _follow_terrain(self, depth: Any, stretching: Stretching, words: str) -> None:
-        """Take levels that follow the terrain; where it is dry they are 0.1 m deep."""
-        h = np.nan_to_num(np.asarray(depth.values, np.float64))
-        self._terrain = Terrain(np.maximum(h, 0.1), stretching)
+    def _follow_terrain(
+        self, depth: Any, stretching: Stretching, surface: Any, words: str
+    ) -> None:
+        """Take levels that follow the terrain, and the surface where there is one."""
+        columns = Columns(depth, stretching, self._falls, surface)
+        place = lambda values: self._at_nodes(values)
+        keep = lambda z: z[:, self._keep[0]]
+        self._terrain, said = make_levels(columns, self.roles.get("t"), place, keep)
+        self._said.append(said)
         self._vertical = Vertical(words=f"z up, depth = -z, levels of {words}")
-        self._said.append("z counts from the free surface, as z* does")
+
+    def _at_nodes(self, columns: np.ndarray) -> np.ndarray:
+        """Return what is known of columns at the nodes of the grid."""
+        return columns
 
     def _place(self, dataset: Any) -> TensorGrid | CurvilinearGrid:
         """Return the grid of the velocity, and keep how its values are laid out."""
-        self._keep: list[Any] = [slice(None)] * 3
         self._turn: tuple[np.ndarray, np.ndarray] | None = None
         stored = [self._coordinate(self._variables[0], role) for role in "xyz"]
         terrain = self._terrain
         if terrain is not None:
-            z = terrain.heights()
+            z = terrain.axis()
             stored[2] = z[::-1] if self._falls else z
         sites = self._sites
         curved = sites is not None and sites.axes is None
@@ -229,12 +206,18 @@ class Part:
         self._keep[0] = np.append(columns, 0) if open_ else columns
         self._turn = self._turned(dataset, sites)
         x, y = x[:, self._keep[0]], y[:, self._keep[0]]
-        if terrain is not None:
-            h = terrain.depth[:, self._keep[0]]
-            terrain = Terrain(h, terrain.stretching)
         return CurvilinearGrid(
-            x, y, axes[2], self.radius, scalar=self.scalar, terrain=terrain
+            x, y, axes[2], self.radius, scalar=self.scalar, **self._folds()
         )
+
+    def _folds(self) -> dict[str, Any]:
+        """Return what a grid has to know of levels with heights of their own."""
+        levels = self._terrain
+        if levels is None:
+            return {}
+        heights = None if levels.moving else levels.heights(0)
+        stay = len(self._variables) == 2 and not self.scalar
+        return {"heights": heights, "moving": levels.moving, "stay": stay}
 
     def _turned(
         self, dataset: Any, sites: Sites
@@ -483,7 +466,9 @@ class Part:
             levels = self._stored[2]
             falls = levels.size > 1 and levels[1] < levels[0]
             out = out.transpose(1, 0, 2, 3)
-            return (out[:, :, ::-1] if falls else out).copy()
+            out = (out[:, :, ::-1] if falls else out).copy()
+            levels = self._terrain
+            return out if levels is None else levels.complete(out, row, 2)
         return ascending(self._stored, {"": out})[1][""].copy()
 
     def _slab(

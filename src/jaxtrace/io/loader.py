@@ -117,7 +117,8 @@ def load_field(
             return LoadedField(made, CHANGING, slices, notes)
         nodes, cells = _nodes(series.geometry)
         values = np.asarray(series.velocities)
-        rows, rules = values.reshape(len(values), -1, 3), {**in_time, **in_space}
+        rows = values.reshape(len(values), -1, values.shape[-1])
+        rules = {**in_time, **in_space}
         field = TimeSeriesField(rows, slices.times, nodes, **cells, **rules, cache=kept)
         scheme = field.interpolation_scheme
     dates = {"time_units": slices.time_units, "calendar": slices.calendar}
@@ -219,9 +220,10 @@ def _stream(
     elements = make_elements(*cells.values())
     scheme = choose_scheme(nodes, elements, spatial, outside, cache)
     one = make_clock(slices.times[:1], **in_time)
-    still = scheme.build(first.reshape(1, -1, 3), one)
+    last = first.shape[-1]
+    still = scheme.build(first.reshape(1, -1, last), one)
     # A grid has a layout of its own; elements and points store nodes as they come.
-    pack = lambda values: scheme.pack(values.reshape(1, -1, 3))[0]
+    pack = lambda values: scheme.pack(values.reshape(1, -1, last))[0]
 
     def read(index: int) -> np.ndarray:
         there, values = slices.read_slice(index)
@@ -335,7 +337,7 @@ def series_arrays(series: Series) -> dict[str, Any]:
     if changing:
         arrays = {name: tuple(one[name] for one in each) for name in arrays}
     else:
-        rows = np.asarray(rows).reshape(len(rows), -1, 3)
+        rows = np.asarray(rows)[..., :3].reshape(len(rows), -1, 3)
     return {"velocity_data": rows, **arrays, "times": series.times}
 
 

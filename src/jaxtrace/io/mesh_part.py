@@ -1,7 +1,7 @@
-"""Unstructured meshes in labeled files: UGRID, and as FVCOM, FESOM and ADCIRC write.
+"""Unstructured meshes in labeled files: UGRID, and as FVCOM, SCHISM and others write.
 
-In meters a mesh is flat; in longitudes and latitudes it is one of triangles on the
-sphere, whose levels are depths or shares of the depth (sigma).
+In longitudes and latitudes a mesh is one of triangles on the sphere, whose levels are
+depths, shares of the depth (sigma), or heights in the file; in meters it is flat.
 """
 
 from typing import Any, NamedTuple
@@ -10,18 +10,20 @@ import numpy as np
 
 from jaxtrace.fields.curved_grid import CurvilinearGrid
 from jaxtrace.fields.quads import unit_vectors
-from jaxtrace.fields.terrain import Stretching
+from jaxtrace.fields.terrain import SHALLOWEST, Stretching
 from jaxtrace.io.cf import (
+    Vertical,
     axis_role,
     degrees,
     follows_terrain,
     is_geographic,
     lon_first,
 )
-from jaxtrace.io.decoding import Dates, split_units
+from jaxtrace.io.decoding import Dates, Levels, read_values, split_units
 from jaxtrace.io.geometry import Cells, gather
 from jaxtrace.io.grid_part import Choices, Part, Sites
 
+NO_HEIGHT = 1e5  # meters: fill values of models, stated or not, are beyond
 _CODES = {3: 5, 4: 9}  # VTK's numbers of triangles and quads
 #: Of models without UGRID: connectivity, dimensions of faces and nodes.
 _MODELS = {
@@ -31,8 +33,20 @@ _MODELS = {
     "FESOM mesh": ("face_nodes", "elem", "nod2"),
     "ICON": ("vertex_of_cell", "ncells", "vertex"),
     "MPAS": ("verticesOnCell", "nCells", "nVertices"),
-}
-_POSITIONS = (("x", "y"), ("lon", "lat"), ("vlon", "vlat"), ("lonVertex", "latVertex"))
+    "SCHISM": (
+        "SCHISM_hgrid_face_nodes", "nSCHISM_hgrid_face", "nSCHISM_hgrid_node",
+    ),
+}  # fmt: skip
+_POSITIONS = (
+    ("x", "y"), ("lon", "lat"), ("vlon", "vlat"), ("lonVertex", "latVertex"),
+    ("SCHISM_hgrid_node_x", "SCHISM_hgrid_node_y"),
+)  # fmt: skip
+_HEIGHTS = ("zcor", "zCoordinates")  # of levels, per node and instant: SCHISM
+#: Flags of nodes and faces, and what they are where it is dry.
+_DRY = {
+    "wetdry_node": 1, "dryFlagNode": 1, "wet_nodes": 0,
+    "wetdry_elem": 1, "dryFlagElement": 1, "wet_cells": 0,
+}  # fmt: skip
 
 
 class Topology(NamedTuple):
@@ -125,6 +139,7 @@ class MeshPart(Part):
                     "or faces of the mesh: give velocity_field_name= variables that are"
                 )
         self._place_dimension = places.pop()
+        self._find_dry(dataset)
         self._on_faces = self._place_dimension == mesh.face_dimension
         averaged = ", averaged from faces to nodes" if self._on_faces else ""
         self._said.append(f"mesh by {mesh.words}{averaged}")
@@ -134,9 +149,12 @@ class MeshPart(Part):
         self._sites = None
         for names in self._topology.coordinates:
             x, y = (dataset[name] for name in names)
-            if names[0] == "lonVertex" and "units" not in x.attrs:  # early MPAS
+            bare = not any("units" in each.attrs for each in (x, y))
+            if names[0] == "lonVertex" and bare:  # early MPAS
                 x, y = (each.assign_attrs(units="radian") for each in (x, y))
             round_ = is_geographic({"x": x, "y": y}, self.label)
+            if names[0].startswith("SCHISM") and bare and round_ is None:
+                round_ = self._guess_degrees(x, y, choices.geometry)
             if choices.geometry == "flat" or not round_:
                 self._sites = None
                 if choices.geometry != "sphere":
@@ -154,6 +172,40 @@ class MeshPart(Part):
         self._positions = names
         self._said.append(f"positions: {', '.join(names)}")
 
+    def _guess_degrees(self, x: Any, y: Any, geometry: str | None) -> str | None:
+        """Return whether SCHISM's positions without units may be degrees."""
+        if geometry is None and np.abs(x).max() <= 360 and np.abs(y).max() <= 90:
+            raise ValueError(
+                f"{self.label}: {x.name!r} and {y.name!r} have no units, and may be "
+                "degrees or meters: give geometry='sphere' or 'flat'"
+            )
+        return "stated" if geometry == "sphere" else None
+
+    def _find_dry(self, dataset: Any) -> None:
+        """Find where the file says that nodes or faces are dry: nothing flows there."""
+        self._dry: tuple[Any, int] | None = None
+        places = (self._place_dimension, self._topology.face_dimension)
+        for place in places:
+            for name, dry in _DRY.items():
+                there = dataset.get(name)
+                if there is None or self._dry is not None:
+                    continue
+                if set(there.dims) == {place, self.roles.get("t")}:
+                    self._dry = there, dry
+                    self._said.append(f"no flow where {name} is {dry}")
+
+    def _is_dry(self, row: int) -> np.ndarray:
+        """Return which places are dry; a node is if all of its faces are."""
+        assert self._dry is not None
+        flags, value = self._dry
+        dry = np.asarray(flags.isel({self.roles["t"]: row}).values) == value
+        faces = self._topology.faces
+        if self._on_faces or dry.size != len(faces):
+            return dry
+        wet = np.zeros(len(self._points), bool)
+        wet[faces[~dry][faces[~dry] >= 0]] = True
+        return ~wet
+
     def _find_radius(self, dataset: Any, choices: Choices) -> float | None:
         """Return the radius of a sphere; None for a mesh in meters."""
         if self._sites is None:
@@ -170,39 +222,70 @@ class MeshPart(Part):
         known = dimension in dataset.variables
         levels = dataset[dimension] if known else None
         remedy = 'give velocity_field_name=("ua", "va") or other variables of one level'
-        if self._sites is None:
-            raise ValueError(
-                f"{self.label}: {first.name!r} has the levels {dimension!r}, and flat "
-                f"meshes of labeled files are read as one layer: {remedy}, or "
-                "geometry='sphere' if the file has longitudes and latitudes"
-            )
         self.roles["z"] = dimension
+        node = self._topology.node_dimension
+        for name in _HEIGHTS:
+            there = dataset.get(name)
+            if there is not None and {node, dimension} <= set(there.dims):
+                return self._follow_heights(there, dataset.get("depth"))
         if levels is None:
             raise ValueError(
                 f"{self.label}: the levels {dimension!r} of {first.name!r} have no "
-                f"depths: {remedy}"
+                f"depths: {remedy}, or the file with {' or '.join(_HEIGHTS)} too"
             )
         if not follows_terrain(levels):
+            if self._sites is None:
+                raise ValueError(
+                    f"{self.label}: {first.name!r} has the levels {dimension!r}, and "
+                    "flat meshes of labeled files are read on one level, or on levels "
+                    f"that follow the terrain: {remedy}, or geometry='sphere' if the "
+                    "file has longitudes and latitudes"
+                )
             return
-        share = np.asarray(levels.values, np.float64).reshape(levels.shape[0], -1)
-        depth = dataset.get("h")
-        if np.ptp(share, axis=1).max() > 1e-5 or depth is None:
+        share, depth = np.asarray(levels.values, np.float64), dataset.get("h")
+        shared = np.ptp(share.reshape(len(share), -1), axis=1).max() < 1e-5
+        if depth is None or not (shared or levels.dims[1:] == (node,)):
             raise ValueError(
-                f"{self.label}: the levels {dimension!r} are understood as the same "
-                "shares of the depth h everywhere, and "
+                f"{self.label}: the levels {dimension!r} are understood as shares of "
+                "the depth h at the nodes, and "
                 f"{'there is no h' if depth is None else 'they differ'}: {remedy}"
             )
+        share = share.reshape(len(share), -1)
         self._falls = bool(share[1, 0] < share[0, 0])
-        share = share[:: -1 if self._falls else 1, 0]
-        stretching = Stretching(share, share, np.zeros(()), 2)
-        self._follow_terrain(depth.expand_dims("one", -1), stretching, "sigma")
+        share = share[:: -1 if self._falls else 1].T
+        share = share[0] if shared else share[:, None]
+        stretching = Stretching(share, share, 0.0, 2)
+        self._follow_terrain(depth, stretching, dataset.get("zeta"), "sigma")
+
+    def _follow_heights(self, stored: Any, depth: Any) -> None:
+        """Take levels whose heights the file has, at each node and instant."""
+        order = [self._topology.node_dimension, self.roles["z"]]
+        time = self.roles.get("t")
+        levels, moving = stored.sizes[order[1]], time in stored.dims
+        deepest = 1.0 if depth is None else max(float(depth.max()), SHALLOWEST)
+
+        def heights(row: int | None) -> np.ndarray:
+            if row is None:
+                return np.linspace([-deepest], 0, levels, axis=1)
+            now = stored.isel({time: row}) if moving else stored
+            z = read_values(now.squeeze(drop=True).transpose(*order))
+            z = hold_floor(np.where(np.abs(z) < NO_HEIGHT, z, np.nan).astype(float))
+            return np.nan_to_num(z, nan=-deepest)[:, None]
+
+        self._terrain = Levels(heights, moving)
+        self._vertical = Vertical(words=f"z up, depth = -z, levels of {stored.name}")
+        self._said.append(f"levels at the heights {stored.name}")
+
+    def _at_nodes(self, columns: np.ndarray) -> np.ndarray:
+        """Return what is known of nodes as the one column that they are."""
+        return columns[:, None]
 
     def _place(self, dataset: Any) -> Any:
         mesh = self._topology
         sizes = (mesh.faces >= 0).sum(axis=1)
         if sizes.min(initial=3) < 3:
             raise ValueError(f"{self.label}: a face of the mesh has fewer than 3 nodes")
-        if self.radius is not None:
+        if self.radius is not None or self._terrain is not None:
             return self._place_round(dataset)
         x, y = (np.asarray(dataset[n].values, np.float64) for n in self._positions)
         self._points = np.stack([x, y, np.zeros_like(x)], axis=-1)
@@ -215,23 +298,27 @@ class MeshPart(Part):
         return Cells(self._points, faces[faces >= 0], offsets, types)
 
     def _place_round(self, dataset: Any) -> CurvilinearGrid:
-        """Return triangles on the sphere, faces of more nodes split."""
+        """Return triangles, on the sphere or on levels; other faces are split."""
         sites, terrain = self._sites, self._terrain
-        assert sites is not None
-        self._points = unit_vectors(sites.x, sites.y)
+        if sites is not None:
+            x, y = sites.x, sites.y
+            self._points = unit_vectors(x, y)
+        else:
+            x, y = (np.asarray(dataset[n].values, np.float64) for n in self._positions)
+            self._points = np.stack([x, y, np.ones_like(x)], -1)
         if terrain is not None:
-            z = terrain.heights()
+            z = terrain.axis()
         else:
             z = self._vertical.factor * self._coordinate(self._variables[0], "z")
             self._falls = bool(z.size > 1 and z[1] < z[0])
             z = z[::-1] if self._falls else z
         return CurvilinearGrid(
-            sites.x[:, None],
-            sites.y[:, None],
+            x[:, None],
+            y[:, None],
             z,
             self.radius,
             scalar=self.scalar,
-            terrain=terrain,
+            **self._folds(),
             triangles=_fans(self._topology.faces),
         )
 
@@ -258,10 +345,20 @@ class MeshPart(Part):
         ]
         parts += [np.zeros_like(parts[0])] * (3 - len(parts))
         values = np.stack(parts, -1)
+        if self._dry is not None:
+            values[self._is_dry(row)] = 0
         if self._on_faces:
             values = self._to_nodes(values)
-        values = values[:, None] if self.radius is not None else values[:, 0]
-        return (np.flip(values, 2) if self._falls else values).astype(dtype)
+        if isinstance(self.axes, Cells):
+            return values[:, 0].astype(dtype)
+        values = values[:, None]
+        values = (np.flip(values, 2) if self._falls else values).astype(dtype)
+        levels = self._terrain
+        if levels is None:
+            return values
+        if not any(levels.added):  # below the floor of SCHISM there is nothing
+            values = np.moveaxis(hold_floor(np.moveaxis(values, 2, -1)), -1, 2)
+        return levels.complete(values, row, 2)
 
     def _to_nodes(self, values: np.ndarray) -> np.ndarray:
         """Return means over the faces around nodes, by area; of vectors in space."""
@@ -287,6 +384,14 @@ class MeshPart(Part):
             return mean
         along = [(mean[..., :3] * d.reshape(shape)).sum(-1) for d in directions(points)]
         return np.stack([*along, mean[..., 3]], -1)
+
+
+def hold_floor(levels: np.ndarray) -> np.ndarray:
+    """Return columns (..., levels) with the lowest known value also below it."""
+    known = np.isfinite(levels)
+    lowest = np.take_along_axis(levels, known.argmax(-1)[..., None], -1)
+    below = np.arange(levels.shape[-1]) < known.argmax(-1)[..., None]
+    return np.where(below, lowest, levels)
 
 
 def directions(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

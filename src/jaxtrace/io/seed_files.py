@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float
 from jaxrig.machine import import_extra
 from jaxtrace.io.cf import degrees, is_geographic
 from jaxtrace.io.convert import NETCDF, holds_trajectories, read_recorded
-from jaxtrace.io.grid_part import dimension_roles
+from jaxtrace.io.decoding import dimension_roles
 from jaxtrace.settings import instant
 
 PLACES = (("lon", "lat"), ("x", "y"))

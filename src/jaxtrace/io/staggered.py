@@ -16,7 +16,7 @@ import numpy as np
 
 from jaxtrace.fields.curved_grid import CurvilinearGrid
 from jaxtrace.fields.quads import close_columns, unit_vectors
-from jaxtrace.fields.terrain import Terrain
+from jaxtrace.fields.terrain import face_thickness, stepped_heights
 from jaxtrace.io.cf import (
     canonical,
     degrees,
@@ -26,7 +26,8 @@ from jaxtrace.io.cf import (
     read_rise,
     read_vertical,
 )
-from jaxtrace.io.grid_part import Choices, Part, Sites, dimension_roles
+from jaxtrace.io.decoding import dimension_roles, read_thickness
+from jaxtrace.io.grid_part import Choices, Part, Sites
 from jaxtrace.sphere import RADIAN
 
 #: Names of longitudes and latitudes at corners of cells.
@@ -34,7 +35,6 @@ CORNERS = (
     ("lon_psi", "lat_psi"), ("glamf", "gphif"), ("XG", "YG"),
     ("geolon_c", "geolat_c"), ("geolonb", "geolatb"),
 )  # fmt: skip
-PARTIAL = ("e3u", "e3u_0", "e3t_0", "e3t_ps", "hFacW", "hFacC")  # of cells, not levels
 _NEMO = {"vozocrtx": "vomecrty", "uo": "vo", "sozocrtx": "somecrty", "u": "v"}
 _LEFT = re.compile(r"(.*_g|[xy]g|.*_left)$", re.IGNORECASE)
 _PADDING = {"none": "outer", "low": "right", "high": "left", "both": "inner"}
@@ -173,27 +173,28 @@ class StaggeredPart(Part):
         lon, lat, x, y = self._corners(dataset, u, v)
         self._sites = Sites(lon, lat, x, y, {}, None)
         self._find_terrain(dataset)
-        thickness = [name for name in PARTIAL if name in dataset.variables]
-        if thickness and self._terrain is None and self.roles.get("z") in u.dims:
-            self._said.append(f"cells taken as whole: {thickness[0]} is not used")
 
     def _find_terrain(self, dataset: Any) -> None:
-        """Bring the depths under levels that follow the terrain to corners of cells."""
+        """Find levels that follow the terrain; w is then that of continuity."""
         super()._find_terrain(dataset)
-        if self._terrain is None:
-            return
-        h = self._terrain.depth
+        if self._terrain is not None:
+            self._said.append("rise between levels from continuity")
+            self.names, self._variables = self.names[:2], self._variables[:2]
+            self._all_roles = self._all_roles[:2]
+
+    def _at_nodes(self, columns: np.ndarray) -> np.ndarray:
+        """Return means of what is known of cells at corners between four of them."""
         shape = (self._y.faces.size + 1, self._x.faces.size + 1)
-        if h.shape != shape:
+        if columns.shape != shape:
             raise ValueError(
-                f"{self.label}: the depth h is {h.shape}, and the centers of the cells "
-                f"are {shape}; add the file of the grid, or give a file of one level"
+                f"{self.label}: the depth h is {columns.shape}, and the centers of the "
+                f"cells are {shape}; add the file of the grid, or give a file of one "
+                "level"
             )
-        h = (h[1:, 1:] + h[1:, :-1] + h[:-1, 1:] + h[:-1, :-1]) / 4
-        self._terrain = Terrain(h, self._terrain.stretching)
-        self._said.append("rise between levels from continuity")
-        self.names, self._variables = self.names[:2], self._variables[:2]
-        self._all_roles = self._all_roles[:2]
+        around = columns[1:, 1:], columns[1:, :-1], columns[:-1, 1:], columns[:-1, :-1]
+        known = [np.isfinite(c) for c in around]
+        total = sum(np.nan_to_num(c) for c in around)
+        return total / np.maximum(sum(k.astype(float) for k in known), 1)
 
     def _corners(self, dataset: Any, u: Any, v: Any) -> tuple[Any, Any, Any, Any]:
         """Return longitudes and latitudes of corners, rows first."""
@@ -260,9 +261,10 @@ class StaggeredPart(Part):
         self._x = _Columns(faces, centers)
         lengths = self._face_lengths(dataset)
         z = self._level_faces(dataset)
-        terrain = self._terrain
-        if terrain is not None:
-            terrain = Terrain(terrain.depth[:, faces], terrain.stretching)
+        self._keep[0] = faces
+        thin = self._thin_cells(dataset)
+        if thin:
+            z = thin.pop("z")
         return CurvilinearGrid(
             x[:, faces],
             y[:, faces],
@@ -270,8 +272,35 @@ class StaggeredPart(Part):
             self.radius,
             faces=True,
             lengths=lengths,
-            terrain=terrain,
+            **(thin or self._folds()),
         )
+
+    def _thin_cells(self, dataset: Any) -> dict[str, Any]:
+        """Return the levels of a grid whose lowest cells are thinner; else nothing."""
+        self._shares: list[np.ndarray] = []
+        if self._levels == 1 or self._terrain is not None:
+            return {}
+        (u, middle_x), (v, middle_y) = self._x, self._y
+        places = (middle_y, middle_x), (middle_y, u), (v, middle_x)
+        found, said = read_thickness(dataset, self._levels, self._falls, places)
+        self._said.extend(said)
+        if found is None:
+            return {}
+        whole, cells, *stated = found
+        z = -np.append(np.cumsum(whole[::-1])[::-1], 0.0)
+        heights = stepped_heights(z, cells)
+        # Faces are as high as the lower of the cells beside them.
+        wide = np.pad(cells, ((0, 1), (0, 1), (0, 0)), "edge")
+        beside = [np.minimum(wide, np.roll(wide, 1, axis)) for axis in (1, 0)]
+        means = face_thickness(heights)
+        for own, known, mean in zip(beside, stated, means, strict=True):
+            if known is not None:
+                own[: known.shape[0], : known.shape[1]] = known
+            open_ = mean[..., :-1] > 0
+            share = np.where(open_, own / np.where(open_, mean[..., :-1], 1), 0)
+            self._shares.append(share)
+        stay = len(self._variables) == 2
+        return {"z": z, "heights": heights, "stepped": True, "stay": stay}
 
     def _face_lengths(self, dataset: Any) -> tuple[np.ndarray, np.ndarray] | None:
         """Return the model's own lengths of faces, where it gives both."""
@@ -295,7 +324,7 @@ class StaggeredPart(Part):
             return np.zeros(1)
         self._levels = u.sizes[dimension]
         if self._terrain is not None:
-            return self._terrain.heights()
+            return self._terrain.axis()
         if dimension not in u.coords:
             raise ValueError(
                 f"{self.label}: the levels {dimension!r} of {u.name!r} have no depths; "
@@ -354,11 +383,14 @@ class StaggeredPart(Part):
         v = slabs[1][np.ix_(self._y.faces, self._x.centers)]
         out[: rows - 1, :, :levels, 0] = u
         out[:, : columns - 1, :levels, 1] = v
+        # What passes is that of the face in the file; the field has faces of its own.
+        for component, share in enumerate(self._shares):
+            out[:, :, :levels, component] *= share
         if len(slabs) > 2 and levels > 1:
             w = slabs[2][np.ix_(self._y.centers, self._x.centers)]
             missing = levels + 1 - w.shape[2]  # a bottom that is not stored is closed
             out[: rows - 1, : columns - 1, missing:, 2] = np.nan_to_num(w)
-        return out
+        return out if self._terrain is None else self._terrain.complete(out, row, 2)
 
 
 def has_layers(dataset: Any, names: tuple[str, ...]) -> bool:

@@ -296,10 +296,12 @@ def make_schedule(
     start, dt, end, active, expires = (
         even_steps(frames, steps) if isinstance(steps, int) else steps
     )
-    nodes = xp.asarray(tableau.instants, frames.dtype)
+    nodes = stage_nodes(field, tableau)
+    last = nodes[-1]
+    nodes = xp.asarray(nodes, frames.dtype)
     instants = start[..., None] + dt[..., None] * nodes[None, None]
     # The last stage of an interval is the next frame, to the last bit.
-    if tableau.instants[-1] == 1.0:
+    if last == 1.0:
         instants = xp.concatenate([instants[..., :-1], end[..., None]], -1)
     return Schedule(
         start.astype(dtype),
@@ -318,6 +320,15 @@ def make_schedule(
     )
 
 
+def stage_nodes(field: Any, tableau: Tableau) -> tuple[float, ...]:
+    """Return where in a step the field is asked for: at stages, and at the end too
+    where what is closed moves.
+    """
+    nodes = tuple(tableau.instants)
+    ends = nodes[-1] == 1.0 or not getattr(field, "moves", False)
+    return nodes if ends else (*nodes, 1.0)
+
+
 def plan_run(
     field: AbstractField | Clock,
     timing: Timing,
@@ -334,6 +345,7 @@ def plan_run(
     """
     clock: Any = getattr(field, "clock", None)
     kept_plan = isinstance(field, RecordField) and steps is None and not samples
+    kept_plan = kept_plan and not getattr(field, "moves", False)
     if clock is not None and kept_plan:
         times = np.asarray(clock.times, np.float64).tobytes()
         rules = clock.interpolation, clock.extrapolation

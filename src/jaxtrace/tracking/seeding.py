@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Float64
 
 from jaxrig import compile_once
-from jaxtrace.bounds import AXES, PLANES, Box, box_bounds
+from jaxtrace.bounds import AXES, PLANES, Box, box_bounds, coarse_axes
 from jaxtrace.config import working_dtype
 from jaxtrace.fields.base import AbstractField
 from jaxtrace.sphere import GEOMETRIES
@@ -57,7 +57,6 @@ def random_seeds(
 
 
 HIGH = "above the highest level"
-COARSE = 1e-5  # of the extent of the data: positions rounded to this are said
 EDGE = 1e-5  # of the extent of the data: seeds on its edge may be rounded beyond it
 
 
@@ -110,8 +109,8 @@ def warn_of_seeds(
 
 def _warn_of_rounding(box: Float[np.ndarray, "2 3"], dtype: Any) -> None:
     """Say if positions are so coarse that short steps may round to nothing."""
-    size, unit = box[1] - box[0], np.abs(box).max(0) * np.finfo(dtype).eps
-    for axis in np.flatnonzero((size > 0) & (unit > COARSE * size))[:1]:
+    unit = np.abs(box).max(0) * np.finfo(dtype).eps
+    for axis in coarse_axes(box, dtype)[:1]:
         warnings.warn(
             f"{AXES[axis]} from {box[0][axis]:g} to {box[1][axis]:g} is rounded to "
             f"{unit[axis]:.2g} in {dtype}, and particles stop where steps are shorter: "

@@ -37,6 +37,7 @@ from jaxtrace.tracking.particles import (
     retire,
     seed_particles,
 )
+from jaxtrace.tracking.schedule import stage_nodes
 from jaxtrace.types import ParticleStatus
 
 
@@ -223,9 +224,14 @@ def _diffused(
     return _arrived(dynamics, particles, frame.arrive(walk))
 
 
-def _settled(field: AbstractField, particles: Particles) -> Particles:
+def _settled(
+    field: AbstractField, particles: Particles, time_step: TimeStep
+) -> Particles:
     """Return the particles after what the field does to positions beyond its faces."""
-    positions, cell_hint = field.settle(particles.positions, particles.cell_hint)
+    # The last of the instants of a step is then its end.
+    end = jax.tree.map(lambda x: x[-1], time_step.stages) if field.moves else None
+    places = particles.positions, particles.cell_hint
+    positions, cell_hint = field.settle(*places, end)
     if cell_hint is particles.cell_hint:
         return particles
     return replace(move(particles, positions), cell_hint=cell_hint)
@@ -246,7 +252,7 @@ def finish_step(
     moved = _diffused(dynamics, moved, end, time_step.dt, draw)
     lost = ~jnp.all(jnp.isfinite(moved.positions), 1)
     moved = retire(moved, lost, ParticleStatus.LOST, before, time_step.start)
-    moved = _settled(dynamics.field, moved)
+    moved = _settled(dynamics.field, moved, time_step)
     if dynamics.field.sphere is not None:
         left = ~dynamics.field.inside(moved.positions, moved.cell_hint)
         moved = retire(moved, left, ParticleStatus.ABSORBED, moved.positions, end)
@@ -310,7 +316,7 @@ def single_step(
 ) -> Vectors:
     """Return positions after one compiled step from time t."""
     dtype = positions.dtype
-    nodes = np.asarray(method.tableau.instants)
+    nodes = np.asarray(stage_nodes(dynamics.field, method.tableau))
     stages = dynamics.field.instant(t + dt * nodes).astype(dtype)
     time_step = TimeStep(
         jnp.asarray(t, dtype), jnp.asarray(dt, dtype), jnp.zeros((), np.int32), stages

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from jaxtrace.bounds import AXES, PLANES
+from jaxtrace.bounds import AXES, PLANES, coarse_axes
 from jaxtrace.fields.curved_grid import CurvilinearGrid
 from jaxtrace.fields.interpolation import (
     TensorGrid,
@@ -342,7 +342,18 @@ def starter(
         methods=as_toml(methods),
         spread=as_toml(spread),
         results=as_toml(results),
+        dtype=dtype_line(found),
     )
+
+
+def dtype_line(found: Survey | None) -> str:
+    """Return the precision of positions, and why."""
+    if found is not None and not found.round:
+        coarse = coarse_axes(np.stack([found.low, found.high]), np.float32)
+        if coarse.size:
+            unit = np.spacing(np.float32(np.abs(found.high[coarse[0]])))
+            return f'"float64"              # float32 would round to {unit:.2g}'
+    return '"float32"              # or float64'
 
 
 def facts(found: Survey) -> list[str]:

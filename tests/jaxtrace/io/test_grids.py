@@ -12,8 +12,8 @@ import pytest
 
 from jaxtrace.fields.interpolation import TensorGrid
 from jaxtrace.io.cf import GRID_VELOCITIES, velocity_variables
+from jaxtrace.io.decoding import dimension_roles
 from jaxtrace.io.formats import open_slices
-from jaxtrace.io.grid_part import dimension_roles
 from jaxtrace.io.netcdf import GridSlices
 from jaxtrace.io.series import load
 from jaxtrace.workflow.case import load_case

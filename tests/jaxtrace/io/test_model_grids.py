@@ -19,6 +19,7 @@ from trace_ocean import follow, solid, tilted
 
 xarray = pytest.importorskip("xarray")
 EAST, NORTH = {"units": "degrees_east"}, {"units": "degrees_north"}
+SPEED, METERS = {"units": "m/s"}, {"units": "m"}
 
 
 def pop(lon, lat, u, v, **more):
@@ -461,16 +462,15 @@ def test_a_c_grid_in_kilometers_is_flat_and_closed():
 @pytest.mark.parametrize("transform", [1, 2])
 def test_heights_of_levels_are_those_of_cf(transform):
     s, curve = np.linspace(-1, 0, 5), -(np.linspace(1, 0, 5) ** 3)
-    levels = Stretching(s, curve, np.asarray(20.0), transform)
-    z = levels.heights(100.0, s, curve)
-    if transform == 1:
-        expected = 20 * s + (100 - 20) * curve
-    else:
-        expected = 100 * (20 * s + 100 * curve) / (20 + 100)
-    np.testing.assert_allclose(z, expected)
-    assert (z[0], z[-1]) == (-100, 0)
-    ahead = levels.heights(100.001, s, curve) - levels.heights(99.999, s, curve)
-    np.testing.assert_allclose(levels.slopes(100.0, s, curve), ahead / 0.002, rtol=1e-6)
+    z = Stretching(s, curve, 20.0, transform).heights(np.array([100.0, -3]), 1.5)
+    rest = 20 * s + (100 - 20) * curve
+    expected = rest + 1.5 * (1 + rest / 100)
+    if transform == 2:
+        rest = (20 * s + 100 * curve) / (20 + 100)
+        expected = 1.5 + (1.5 + 100) * rest
+    np.testing.assert_allclose(z[0], expected)
+    # A flat that is dry lies 3 m above zero, with 0.1 m of water left on it.
+    np.testing.assert_allclose(z[1, [0, -1]], [3, 3.1])
 
 
 @pytest.mark.parametrize("write", [write_nemo, write_roms, write_sgrid])
@@ -634,6 +634,32 @@ def test_files_of_models_run_as_a_new_case_says(tmp_path, write):
     store = next(tmp_path.glob("out/**/*.zarr"))
     paths = xarray.open_zarr(store, consolidated=False)
     assert paths["lon"].shape[0] > 100
+
+
+def test_a_case_far_from_the_origin_runs_as_its_twin_at_the_origin(tmp_path):
+    """A vortex in UTM meters, where single precision rounds to half a meter."""
+    paths = {}
+    for name, east, north in (("twin", 0, 0), ("utm", 5e5, 4.2e6)):
+        (tmp_path / name).mkdir()
+        axis = np.linspace(0, 2e4, 41)
+        x, y = np.meshgrid(axis - 1e4, axis - 1e4)
+        data = xarray.Dataset(
+            {"u": (("y", "x"), -2e-5 * y, SPEED), "v": (("y", "x"), 2e-5 * x, SPEED)},
+            {"x": ("x", axis + east, METERS), "y": ("y", axis + north, METERS)},
+        )
+        data.to_netcdf(tmp_path / name / "flow.nc", engine="scipy")
+        text = new_case(tmp_path / name).read_text()
+        assert ('dtype = "float64"' in text) == (name == "utm")
+        text = text.replace('dtype = "float32"', 'dtype = "float64"')
+        (tmp_path / name / "case.toml").write_text(text)
+        case = str(tmp_path / name / "case.toml")
+        result = CliRunner().invoke(app, ["run", case])
+        assert result.exit_code == 0, result.output
+        store = next((tmp_path / name).glob("out/**/*.zarr"))
+        found = xarray.open_zarr(store, consolidated=False)
+        paths[name] = [found[c].values - o for c, o in (("x", east), ("y", north))]
+    assert np.isfinite(paths["twin"]).mean() > 0.5
+    np.testing.assert_allclose(paths["utm"], paths["twin"], atol=1e-6)
 
 
 def test_what_is_not_a_whole_c_grid_is_refused(tmp_path):
