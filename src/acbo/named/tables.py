@@ -141,18 +141,27 @@ def read_frame(path: str | os.PathLike[str]) -> Any:
     """Return a CSV file as a pandas frame; commas, semicolons, tabs or bars separate.
 
     Lines that start with # before the header are comments; the last of them is the
-    header if it has as many cells as the next line, and that one holds a number.
+    header if it has as many cells as the next line, and that one holds a number. Titles
+    and groups of columns above the header are left out, as `frame.attrs` notes.
     """
     pandas = import_extra("pandas", "tables")
     try:
-        lines = _decode(Path(path).read_bytes()).splitlines(keepends=True)
+        whole = _decode(Path(path).read_bytes())
     except ValueError as error:
         raise ValueError(f"{os.fspath(path)}: {error}") from error
-    lines = [line for line in lines if line.strip()]
-    start = next((n for n, line in enumerate(lines) if line[0] != "#"), len(lines))
+    # Cells may hold line breaks; the header often does.
+    whole = QUOTED.sub(lambda cell: re.sub(r"\s*[\r\n]+\s*", " ", cell[0]), whole)
+    lines = whole.splitlines(keepends=True)
+    # Spreadsheets write separators into empty rows.
+    lines = [line for line in lines if line.strip(" \t\r\n,;|")]
+    start = top = next((n for n, x in enumerate(lines) if x[0] != "#"), len(lines))
+    while _is_title(*lines[start : start + 2]):
+        start += 1
+    titles = [line.strip(" \t\r\n,;|") for line in lines[top:start]]
+    notes = [f"left out above the header: {'; '.join(titles)}"] if titles else []
     first = _split_line("".join(lines[start : start + 1]))
     alike = start > 0 and len(_split_line(lines[start - 1])) == len(first)
-    if alike and any(map(_is_value, first)):
+    if alike and any(map(is_value, first)):
         start -= 1
         # Alone in its cell, it is the name of a column.
         lines[start] = re.sub(r"^#+\s*(?=[^,;|\s])", "", lines[start])
@@ -168,19 +177,24 @@ def read_frame(path: str | os.PathLike[str]) -> Any:
             warnings.simplefilter("error", pandas.errors.ParserWarning)
             # Without index_col, pandas takes the first cells of lines that are longer
             # than the header for names of rows: every column gets the next one's name.
-            return pandas.read_csv(
+            frame = pandas.read_csv(
                 io.StringIO(text), na_values=MISSING, index_col=False, **options
             )
+            frame.attrs["notes"] = notes
+            return frame
     except pandas.errors.ParserWarning:
         raise ValueError(
             f"{os.fspath(path)}: lines have more cells than the header: name every "
             "column, that of names of rows as well"
         ) from None
     except (pandas.errors.EmptyDataError, pandas.errors.ParserError) as error:
-        raise ValueError(f"{os.fspath(path)} is not a CSV table: {error}") from error
+        if at := re.search(r"in line (\d+)", str(error)):
+            error = f"{lines[start + int(at[1]) - 1].strip()!r} has too many cells"
+        raise ValueError(f"{os.fspath(path)} is not a CSV table: {error}") from None
 
 
 SEPARATORS = (",", ";", "\t", "|")
+QUOTED = re.compile(r'(?<![^,;\t|\n])"[^"]*"(?=[,;\t|\r\n]|$)')  # whole cells
 
 
 def _unquoted(line: str) -> str:
@@ -192,7 +206,19 @@ def _split_line(line: str) -> list[str]:
     return _unquoted(line).split(max(SEPARATORS, key=_unquoted(line).count))
 
 
-def _is_value(cell: str) -> bool:
+def _is_title(line: str = "", following: str = "") -> bool:
+    """Return whether a line is above the header: it has fewer cells than the next one,
+    which holds different names.
+    """
+    cells, names = (
+        [cell.strip() for cell in _split_line(each) if cell.strip()]
+        for each in (line, following)
+    )
+    named = len(names) == len(set(names)) and not any(map(is_value, names))
+    return len(cells) < len(names) and named
+
+
+def is_value(cell: str) -> bool:
     """Return whether a cell is a number or missing, and so not a name."""
     plain = cell.strip().lower()
     try:
@@ -229,10 +255,10 @@ def units_below_header(frame: Any) -> str:
     if len(frame) < 3 or not all(isinstance(cell, str) for cell in given):
         return ""
     known = frame.iloc[1:].notna()
-    numbers = frame.iloc[1:].map(lambda cell: _is_value(str(cell))) & known
+    numbers = frame.iloc[1:].map(lambda cell: is_value(str(cell))) & known
     numeric = frame.columns[2 * numbers.sum() > known.sum()]
     words = [cell.strip() for name, cell in given.items() if name in numeric]
-    if any(_is_value(word) or _AMOUNT.fullmatch(word) for word in words):
+    if any(is_value(word) or _AMOUNT.fullmatch(word) for word in words):
         return ""
     return ", ".join(dict.fromkeys(words))
 
@@ -317,7 +343,7 @@ def _split_targets(cell: Any, names: Sequence[str]) -> list[Any]:
     words = []
     for part in map(str.strip, re.split("[,;]", cell)):  # what we write ourselves
         whole = part in names or _SOFT.sub("", part) in names
-        words += [part] if whole else re.split(r"[+&|]|\band\b", part)
+        words += [part] if whole else re.split(r"[+&|/]|\band\b", part)
     return [word.strip() for word in words if word.strip()]
 
 
