@@ -75,6 +75,11 @@ def signed(value: float, std: float = 0.0, digits: int = 4) -> str:
     return f"{value:.{digits}g}"
 
 
+def in_full(value: float) -> str:
+    """Return a number as it was told, to single precision."""
+    return signed(value, digits=7)
+
+
 MINUS = "\N{MINUS SIGN}"
 
 

@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import acbo
+from acbo.campaign import show_row
 from acbo.cli import app
 from acbo.policy import suggest as engine
 from causal_policies import MiddleOfRanges
@@ -133,6 +134,20 @@ def test_texts_of_two_levels_are_told_as_texts(tmp_path):
         campaign.tell({"X": 1.0, "Z": "onn", "Y": 2.0}, settings=())
     with pytest.warns(UserWarning, match=r"none of its levels \(-1, 0, 2\): kept"):
         campaign.tell({"X": 1.0, "Z": "on", "Y": 2.0}, settings="X")
+
+
+def test_rows_are_told_to_a_table_in_another_style(tmp_path):
+    frame = pd.read_csv(write_table(tmp_path))
+    frame["X"] = [f"{200 + x:.3f}".replace(".", ",") for x in frame["X"]]
+    frame["Z"] = ["<0,1", *(f"1.00{k % 7},5 mg" for k in range(23))]
+    campaign = acbo.Campaign.create(tmp_path / "lab", frame, "Y", maximize=True)
+    told = {"X": 201.123456, "Z": 1003.25, "Y": 12.5}
+    campaign.tell(told, settings=())
+    assert campaign.read().values[-1].tolist() == [*told.values()]
+    assert campaign.read().values[0, :2].tolist() == pytest.approx(
+        [float(frame["X"][1].replace(",", ".")), 1000.5]
+    )
+    assert "X = 201.1235, Z = 1003.25, Y = 12.5" in show_row(campaign.told()[0])
 
 
 def test_files_that_were_edited(campaign):

@@ -116,12 +116,14 @@ def read_table(
 def read_cells(
     data: Any, target: str | None = None, ignore: Sequence[str] = ()
 ) -> tuple[Any, tuple[str, ...]]:
-    """Return a frame of the columns that hold numbers, cells as they are, with what was
-    set in a column `intervention_targets`, and what was left out.
+    """Return a frame of the columns that can be used, as numbers or texts of two
+    levels, with what was set in a column `intervention_targets`, and what was left out.
     """
     frame, sets, wanted, notes = _open(data, target, ignore)
-    numbers, _ = _read_columns(frame, wanted, notes)
-    frame = frame[list(numbers)].reset_index(drop=True)
+    numbers, labels = _read_columns(frame, wanted, notes)
+    # Not as they were written: rows in another style may follow.
+    plain = {name: each for name, each in numbers.items() if name not in labels}
+    frame = frame[list(numbers)].assign(**plain).reset_index(drop=True)
     frame[TARGETS_COLUMN] = [write_targets(found) for found in sets]
     kept = _sets_what_is_left(sets, tuple(numbers), notes)
     return frame[kept].reset_index(drop=True), tuple(notes)
