@@ -55,6 +55,7 @@ NUMERALS = (
         "are decimal",
     ),
 )
+GROUPED = re.compile(r"[-+]?\d{1,3}(\.\d{3})*")
 MOST_UNITS = 3  # more kinds of endings are not units, but text
 LISTED = 4  # of the levels of a category, in a sentence
 
@@ -74,6 +75,11 @@ def read_column(column: Any, name: str, decimal: bool) -> Column:
     pandas = import_extra("pandas", "tables")
     if odd := _odd_type(pandas.api.types, column):
         return Column(None, odd)
+    if decimal and _is_thousands(column):
+        column = column.str.replace(".", "")
+        found = read_column(column, name, decimal)
+        note = "points in its numbers separate thousands"
+        return found._replace(note="; ".join(filter(None, (note, found.note))))
     numbers = _usable(pandas.to_numeric(column, errors="coerce").to_numpy(np.float64))
     given, plain = column.notna().to_numpy(), plain_name(name)
     if all(isinstance(cell, bool | np.bool_) for cell in column[given]):
@@ -92,6 +98,15 @@ def read_column(column: Any, name: str, decimal: bool) -> Column:
     if _names_rows(plain, words, cells):
         return Column(None, "it numbers or names the rows")
     return _read_text(cells, given)
+
+
+def _is_thousands(column: Any) -> bool:
+    """Return whether all points of a column of text may separate thousands, and do if
+    commas are decimal.
+    """
+    words = column.dropna()
+    grouped = [isinstance(cell, str) and GROUPED.fullmatch(cell) for cell in words]
+    return all(grouped) and any("." in word for word in words)
 
 
 def _odd_type(types: Any, column: Any) -> str:

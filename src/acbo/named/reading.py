@@ -300,7 +300,8 @@ def _read_columns(
     numbers: dict[str, np.ndarray] = {}
     labels: dict[str, tuple[str, str]] = {}
     frame = frame.map(plain_cell)
-    decimal = commas_are_decimal(frame[name] for name in frame.columns)
+    columns = (frame[name] for name in frame.columns)
+    decimal = frame.attrs.get("decimal_commas") or commas_are_decimal(columns)
     for name in frame.columns:
         try:
             column = read_column(frame[name], name, decimal)

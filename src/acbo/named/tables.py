@@ -142,7 +142,8 @@ def read_frame(path: str | os.PathLike[str]) -> Any:
 
     Lines that start with # before the header are comments; the last of them is the
     header if it has as many cells as the next line, and that one holds a number. Titles
-    and groups of columns above the header are left out, as `frame.attrs` notes.
+    and groups of columns above the header are left out, as `frame.attrs` notes, which
+    also has whether commas are decimal.
     """
     pandas = import_extra("pandas", "tables")
     try:
@@ -169,8 +170,9 @@ def read_frame(path: str | os.PathLike[str]) -> Any:
     separator = max(SEPARATORS, key=_unquoted(header).count)
     if separator not in _unquoted(header):
         separator = r"\s+"
-    # Where semicolons separate, commas are decimal.
-    point = "," if separator == ";" else "."
+    # Where semicolons separate, commas are decimal, and maybe elsewhere too.
+    commas = separator != "," and bool(DECIMAL_COMMA.search(text))
+    point = "," if commas or separator == ";" else "."
     options = {"sep": separator, "decimal": point, "skipinitialspace": True}
     try:
         with warnings.catch_warnings():
@@ -180,7 +182,7 @@ def read_frame(path: str | os.PathLike[str]) -> Any:
             frame = pandas.read_csv(
                 io.StringIO(text), na_values=MISSING, index_col=False, **options
             )
-            frame.attrs["notes"] = notes
+            frame.attrs |= {"notes": notes, "decimal_commas": commas}
             return frame
     except pandas.errors.ParserWarning:
         raise ValueError(
@@ -194,6 +196,7 @@ def read_frame(path: str | os.PathLike[str]) -> Any:
 
 
 SEPARATORS = (",", ";", "\t", "|")
+DECIMAL_COMMA = re.compile(r"\d,\d{1,2}(?!\d)|(?<!\d)0,\d")  # no thousands
 QUOTED = re.compile(r'(?<![^,;\t|\n])"[^"]*"(?=[,;\t|\r\n]|$)')  # whole cells
 
 

@@ -168,6 +168,12 @@ def test_cells_that_are_no_numbers_are_missing():
             [1, 3, 2],
             "runs; in,,out",
         ),
+        (
+            "x\tz\ty\n1.013\t0,25\t3\n250\t1,5\t4\n9.000\t1\t7\n",
+            [1013, 0.25, 3],
+            "points",
+        ),
+        ("x;z;y\n1.013;0.25;3\n250;1.5;4\n9.001;1;7\n", [1.013, 0.25, 3], None),
         ('"x\n(g)","y\n(%)"\n1,2\n4,5\n5,9\n', [1, 2], "column 'y (%)'"),
         ("x,y\n,\n1,2\n,\n4,5\n5,9\n,\n", [1, 2], None),
         ("x;y\n0,5;1\n<0,1;7\n0,7;2\n0,9;3\n", [0.5, 1], "'<0,1' is not a number and"),
