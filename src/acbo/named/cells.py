@@ -111,7 +111,7 @@ def _is_thousands(column: Any) -> bool:
 
 def _odd_type(types: Any, column: Any) -> str:
     """Return why a column of a frame's own types cannot be used, if so."""
-    if types.is_datetime64_any_dtype(column):
+    if types.is_datetime64_any_dtype(column) or str(column.dtype)[:6] == "period":
         return "it holds dates"
     if types.is_complex_dtype(column):
         return "it holds complex numbers"

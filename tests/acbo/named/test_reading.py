@@ -206,6 +206,7 @@ def test_columns_of_levels_and_of_odd_types():
     table = read_table(pd.DataFrame(NUMBERS[:, :2], columns=columns), "a y")
     assert table.names == ("a x", "a y")
     odd = {"Temp (°C)": NUMBERS[:, 0] * 1j, "dose": pd.to_timedelta(range(12), "h")}
+    odd |= {"Month": pd.period_range("2024-01", periods=12, freq="M")}
     table = read_table(messy(**odd, do=""), "yield")
     assert table.names == ("Catalyst", "Yield (%)", "Temp copy")
     assert any("complex" in note for note in table.notes)
