@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from acbo.named.tables import MISSING, plain_name
+from acbo.named.names import plain_name
+from acbo.named.tables import MISSING
 from acbo.types import import_extra
 
 # Whole numbers under the first names are identifiers if all differ; under the others,
@@ -58,6 +59,20 @@ NUMERALS = (
 GROUPED = re.compile(r"[-+]?\d{1,3}(\.\d{3})*")
 MOST_UNITS = 3  # more kinds of endings are not units, but text
 LISTED = 4  # of the levels of a category, in a sentence
+
+
+# Spaces, also those that do not break, separate thousands.
+SPACED = re.compile(r"[-+]?\d{1,3}(\s\d{3})+([.,]\d*)?")
+
+
+def plain_cell(cell: Any) -> Any:
+    """Return text without spaces around it or between thousands, and with the minus
+    sign of computers; anything else as it is.
+    """
+    if not isinstance(cell, str):
+        return cell
+    plain = cell.strip().replace("\N{MINUS SIGN}", "-")
+    return re.sub(r"\s", "", plain) if SPACED.fullmatch(plain) else plain
 
 
 class Column(NamedTuple):

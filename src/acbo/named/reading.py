@@ -11,15 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from acbo.named.cells import commas_are_decimal, read_column
+from acbo.named.cells import commas_are_decimal, plain_cell, read_column
+from acbo.named.names import find_name, plain_name
 from acbo.named.tables import (
     TARGETS_COLUMN,
     DataTable,
-    find_name,
     is_value,
     lack_measured,
-    plain_cell,
-    plain_name,
     read_frame,
     read_targets,
     target_flags,
@@ -109,7 +107,7 @@ def read_table(
     flags, soft = target_flags(sets, tuple(numbers))
     labels = {name: both for name, both in labels.items() if name in numbers}
     more = (values[partial], flags[partial]) if partial.any() else None
-    given = dropped, tuple(notes), labels, soft[usable], more
+    given = dropped, tuple(notes), labels, frame.attrs["told_by"], soft[usable], more
     return DataTable(tuple(numbers), values[usable], flags[usable], *given)
 
 
@@ -141,6 +139,7 @@ def _open(
     # Rows that set a variable which is ignored are left out later, and told.
     sets, columns = _interventions(frame, ignored, notes)
     frame = frame.drop(columns=[*ignored, *columns])
+    frame.attrs["told_by"] = tuple(columns)
     wanted = None
     if target is not None:
         numbers = [name for name in frame.columns if is_value(name)]

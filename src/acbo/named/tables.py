@@ -7,7 +7,6 @@ observational. `soft:dose` means that dose was shifted or scaled and kept its ca
 """
 
 import codecs
-import difflib
 import io
 import os
 import re
@@ -21,11 +20,10 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from acbo.mechanisms import plain_numbers
-from acbo.named.names import FrozenMap, check_known, check_names
+from acbo.named.names import FrozenMap, check_known, check_names, find_name
 from acbo.types import check_direction, import_extra, lower_is_better
 from jaxrig.atomic import write_file
 from jaxrig.notebook import Shown
-from jaxrig.settings import nearest
 
 TARGETS_COLUMN = "intervention_targets"
 
@@ -45,6 +43,7 @@ class DataTable:
     dropped: int = 0  # rows that were left out because a value is missing
     notes: tuple[str, ...] = ()  # what was left out or read as something else
     labels: Mapping[str, tuple[str, str]] = FrozenMap()  # texts behind 0 and 1
+    told_by: tuple[str, ...] = ()  # columns that tell what was set
     soft: Any = None  # as `intervened`; by default nothing was
     #: Values, NaN where not measured, and what was set, of more experiments: their
     #: target and settings are known.
@@ -182,6 +181,7 @@ def read_frame(path: str | os.PathLike[str]) -> Any:
             frame = pandas.read_csv(
                 io.StringIO(text), na_values=MISSING, index_col=False, **options
             )
+            frame.columns = frame.columns.str.strip()
             frame.attrs |= {"notes": notes, "decimal_commas": commas}
             return frame
     except pandas.errors.ParserWarning:
@@ -348,45 +348,6 @@ def _split_targets(cell: Any, names: Sequence[str]) -> list[Any]:
         whole = part in names or _SOFT.sub("", part) in names
         words += [part] if whole else re.split(r"[+&|/]|\band\b", part)
     return [word.strip() for word in words if word.strip()]
-
-
-def find_name(name: str, known: Sequence[str], what: str = "variable") -> str:
-    """Return the column meant by a name: itself, or the only one that differs from it
-    in case, spaces or the unit in brackets.
-
-    >>> find_name("yield", ["Temp (K)", "Yield (%)"])
-    'Yield (%)'
-    """
-    name = str(name)  # frames may have numbers as names
-    if name in known:
-        return name
-    close = [each for each in known if plain_name(each) == plain_name(name)]
-    if len(close) != 1:
-        # The nearest without units: a short name is far from one with them.
-        like = difflib.get_close_matches(plain_name(name), map(plain_name, known), n=1)
-        meant = next((each for each in known if plain_name(each) in like), name)
-        raise ValueError(f"{what} {name!r} is not known; {nearest(meant, known)}")
-    return close[0]
-
-
-def plain_name(name: str) -> str:
-    """Return a name without its unit, in small letters with underscores."""
-    bare = re.sub(r"\([^)]*\)|\[[^\]]*\]", "", name) or name
-    return re.sub(r"[\s_-]+", "_", bare.strip()).casefold()
-
-
-# Spaces, also those that do not break, separate thousands.
-SPACED = re.compile(r"[-+]?\d{1,3}(\s\d{3})+([.,]\d*)?")
-
-
-def plain_cell(cell: Any) -> Any:
-    """Return text without spaces around it or between thousands, and with the minus
-    sign of computers; anything else as it is.
-    """
-    if not isinstance(cell, str):
-        return cell
-    plain = cell.strip().replace("\N{MINUS SIGN}", "-")
-    return re.sub(r"\s", "", plain) if SPACED.fullmatch(plain) else plain
 
 
 def write_targets(found: Mapping[str, bool]) -> str:
