@@ -93,6 +93,8 @@ class Campaign:
         try:
             given = tomllib.loads(path.read_text(encoding="utf-8"))
             known_only(given, [each.name for each in fields(Problem)], "key")
+            for name in {"target", "direction"} - given.keys():
+                raise ValueError(f"the key {name!r} is missing: add it")
             return Problem(**given)
         except (tomllib.TOMLDecodeError, TypeError, ValueError) as error:
             raise ValueError(f"{path}: {error}") from error

@@ -165,6 +165,10 @@ def test_files_that_were_edited(campaign):
     asked.unlink()
     with pytest.raises(ValueError, match=r"No such file.*leave an empty one"):
         campaign.ask()
+    problem = campaign.folder / "campaign.toml"
+    problem.write_text(problem.read_text().replace("target =", "# target ="))
+    with pytest.raises(ValueError, match=r"campaign.toml: the key 'target' is missing"):
+        _ = campaign.problem
 
 
 TELLER = """
