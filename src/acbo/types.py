@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence, Set
 from numbers import Integral
 from typing import Any, Literal
 
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Int
 
 from jaxrig.machine import missing_extra
 from jaxrig.settings import nearest
@@ -18,7 +18,6 @@ CHANNELS = 3
 MINIMIZE, MAXIMIZE = "MINIMIZE", "MAXIMIZE"
 Direction = Literal["MINIMIZE", "MAXIMIZE"]
 
-Row = Float[Array, " d"]
 Index = Int[Array, ""]
 Range = tuple[float, float]  # lowest and highest value
 
