@@ -298,9 +298,11 @@ def _read_columns(
 ) -> tuple[dict[str, np.ndarray], dict[str, tuple[str, str]]]:
     numbers: dict[str, np.ndarray] = {}
     labels: dict[str, tuple[str, str]] = {}
-    frame = frame.map(plain_cell)
-    columns = (frame[name] for name in frame.columns)
-    decimal = frame.attrs.get("decimal_commas") or commas_are_decimal(columns)
+    texts = frame.select_dtypes(exclude="number").map(plain_cell)
+    decimal = frame.attrs.get("decimal_commas") or commas_are_decimal(
+        texts[name] for name in texts.columns
+    )
+    frame = frame.assign(**{name: texts[name] for name in texts.columns})
     for name in frame.columns:
         try:
             column = read_column(frame[name], name, decimal)

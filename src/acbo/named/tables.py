@@ -359,9 +359,12 @@ def target_flags(
     sets: Sequence[Mapping[str, bool]], names: Sequence[str]
 ) -> tuple[Bool[np.ndarray, "n d"], Bool[np.ndarray, "n d"]]:
     """Return which cells were set or changed, and which of them were only changed."""
-    acted = np.array([[name in found for name in names] for found in sets], bool)
-    soft = [[found.get(name, False) for name in names] for found in sets]
-    return acted, np.array(soft, bool)
+    acted, soft = (np.zeros((len(sets), len(names)), bool) for _ in range(2))
+    for row, found in enumerate(sets):  # most rows set nothing
+        for name in found.keys() & set(names):
+            place = row, names.index(name)
+            acted[place], soft[place] = True, found[name]
+    return acted, soft
 
 
 def lack_measured(
