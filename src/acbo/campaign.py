@@ -73,7 +73,11 @@ class Campaign:
             if name in cells.columns:
                 raise ValueError(f"rename the column {name!r}: the campaign writes one")
         table = read_table(cells, find_name(target, list(cells.columns), "target"))
-        problem = problem.for_columns(table.names)
+        try:
+            problem = problem.for_columns(table.names)
+        except ValueError as error:  # maybe about a column that was left out
+            why = (str(error), *left_out, *table.notes)
+            raise ValueError("; ".join(why)) from error
         problem.regions(table.names)  # every name of a region is a column
         names = problem.settable or [n for n in table.names if n != problem.target]
         seen = observed_ranges(table)

@@ -46,6 +46,11 @@ def test_the_folder_holds_the_problem_and_every_row(campaign):
     assert campaign.told() == []
     with pytest.raises(ValueError, match="holds a campaign already"):
         acbo.Campaign.create(campaign.folder, rows, "Y", maximize=True)
+    names = [f"day {number % 5}" for number in range(24)]
+    with pytest.raises(ValueError, match=r"'day' is not known.*'day' was left out"):
+        acbo.Campaign.create(
+            campaign.folder / "b", rows.assign(day=names), "Y", True, settable="day"
+        )
     with pytest.raises(ValueError, match="holds no campaign"):
         acbo.Campaign(campaign.folder / "other")
 

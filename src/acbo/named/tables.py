@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from acbo.mechanisms import plain_numbers
-from acbo.named.names import FrozenMap, check_known, check_names, find_name
+from acbo.named.names import FrozenMap, check_known, check_names, find_name, plain_name
 from acbo.types import check_direction, import_extra, lower_is_better
 from jaxrig.atomic import write_file
 from jaxrig.notebook import Shown
@@ -345,8 +345,10 @@ def _split_targets(cell: Any, names: Sequence[str]) -> list[Any]:
         cell = re.sub("['\"]", "", listed[1])
     words = []
     for part in map(str.strip, re.split("[,;]", cell)):  # what we write ourselves
-        whole = part in names or _SOFT.sub("", part) in names
-        words += [part] if whole else re.split(r"[+&|/]|\band\b", part)
+        pieces = re.split(r"[+&|/]|\band\b", part)
+        bare = plain_name(_SOFT.sub("", part))  # one name may hold such a word too
+        whole = len(pieces) > 1 and bare in map(plain_name, names)
+        words += [part] if whole else pieces
     return [word.strip() for word in words if word.strip()]
 
 
