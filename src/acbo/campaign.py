@@ -21,7 +21,7 @@ from acbo.named.reading import find_name, read_cells, read_table
 from acbo.named.tables import TARGETS_COLUMN, DataTable, observed_ranges, read_frame
 from acbo.policy.problem import Problem, as_list, make_problem
 from acbo.policy.suggest import Ask, Suggestion, Trial, suggest_for
-from acbo.types import Range, as_float, import_extra, signed
+from acbo.types import Range, as_float, import_extra, in_full, signed
 from jaxrig.atomic import locked, write_file
 from jaxrig.settings import known_only
 
@@ -73,7 +73,11 @@ class Campaign:
             if name in cells.columns:
                 raise ValueError(f"rename the column {name!r}: the campaign writes one")
         table = read_table(cells, find_name(target, list(cells.columns), "target"))
-        problem = problem.for_columns(table.names)
+        try:
+            problem = problem.for_columns(table.names)
+        except ValueError as error:  # maybe about a column that was left out
+            why = (str(error), *left_out, *table.notes)
+            raise ValueError("; ".join(why)) from error
         problem.regions(table.names)  # every name of a region is a column
         names = problem.settable or [n for n in table.names if n != problem.target]
         seen = observed_ranges(table)
@@ -93,6 +97,8 @@ class Campaign:
         try:
             given = tomllib.loads(path.read_text(encoding="utf-8"))
             known_only(given, [each.name for each in fields(Problem)], "key")
+            for name in {"target", "direction"} - given.keys():
+                raise ValueError(f"the key {name!r} is missing: add it")
             return Problem(**given)
         except (tomllib.TOMLDecodeError, TypeError, ValueError) as error:
             raise ValueError(f"{path}: {error}") from error
@@ -279,7 +285,7 @@ class Campaign:
             away = abs(as_float(given, f"value of {name!r}") - value)
             if away > SAME * (high - low):
                 warnings.warn(
-                    f"experiment {trial.number} asked for {name} = {signed(value)}, "
+                    f"experiment {trial.number} asked for {name} = {in_full(value)}, "
                     f"told is {given}: kept as told",
                     stacklevel=3,
                 )
@@ -295,7 +301,7 @@ def show_row(row: Mapping[str, Any]) -> str:
     """Return what a row set and what was measured, in words."""
     names = str(row.get(TARGETS_COLUMN, "")).split("; ")
     cells = {name: cell for name, cell in row.items() if name not in OWN}
-    shown = {n: c if isinstance(c, str) else signed(c) for n, c in cells.items()}
+    shown = {n: c if isinstance(c, str) else in_full(c) for n, c in cells.items()}
     done = [f"{name} = {shown[name]}" for name in names if name in shown]
     seen = [f"{name} = {cell}" for name, cell in shown.items() if name not in names]
     return f"set {', '.join(done) or 'nothing'}; measured {', '.join(seen)}"
@@ -365,20 +371,20 @@ def _warn_if_odd(
     low, high = min(low, first), max(high, last)
     if not low - FAR * (high - low) <= value <= high + FAR * (high - low):
         warnings.warn(
-            f"{name} = {signed(value)} is far from the {signed(low)} to {signed(high)} "
-            "so far: is the unit or the decimal point right? Kept; --undo (undo() in "
-            "Python) takes the row back",
+            f"{name} = {in_full(value)} is far from the {signed(low)} to "
+            f"{signed(high)} so far: is the unit or the decimal point right? Kept; "
+            "--undo (undo() in Python) takes the row back",
             stacklevel=5,
         )
     elif was_set and not first <= value <= last:
         warnings.warn(
-            f"{name} = {signed(value)} is outside its range {signed(first)} to "
+            f"{name} = {in_full(value)} is outside its range {signed(first)} to "
             f"{signed(last)}: kept",
             stacklevel=5,
         )
     elif was_set and value not in problem.levels.get(name, (value,)):
         warnings.warn(
-            f"{name} = {signed(value)} is none of its levels "
+            f"{name} = {in_full(value)} is none of its levels "
             f"({', '.join(map(signed, problem.levels[name]))}): kept",
             stacklevel=5,
         )

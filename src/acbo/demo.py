@@ -9,8 +9,8 @@ from acbo.baselines import ExactThompson, Random
 from acbo.benchmarks import count_compilations, document_steps, step_benchmark
 from acbo.evaluation import Protocol, Report, evaluate
 from acbo.evaluation.report import EPISODES
-from acbo.pictures.charts import draw_parent_sets, draw_regret, draw_shares
-from acbo.pictures.run import play_beliefs
+from acbo.pictures.charts import draw_parent_sets, draw_regret
+from acbo.pictures.run import draw_outcomes, play_beliefs
 from acbo.policy.advisor import Policy, PolicyProposer, load_policy
 from acbo.problems import get
 from acbo.runs import run_problem
@@ -96,9 +96,9 @@ def optimize_live(policy: Policy, proposer: PolicyProposer) -> list[Part]:
                 f"{goal} = {at:.3g}."
             ),
             Figure(
-                draw_shares({"policy": run.shares}),
-                caption="Best experiment so far, by its true expected outcome.",
-                alt="Share of the possible improvement by number of interventions",
+                draw_outcomes(run),
+                caption="Measured outcomes have noise; the other three are true means.",
+                alt=f"{target} by experiment",
             ),
             Figure(
                 draw_parent_sets(posterior),

@@ -23,7 +23,7 @@ from acbo.named.samples import (
     sample_from_scm,
     sample_with_intervention,
 )
-from acbo.named.tables import TARGETS_COLUMN, read_frame
+from acbo.named.tables import read_frame
 from acbo.pictures.graph import lay_out
 from acbo.policy.advisor import load_policy
 from acbo.policy.problem import parse_edges
@@ -98,7 +98,7 @@ def table(desk: Desk, request: Mapping[str, Any]) -> dict[str, Any]:
     read = read_table(frame)
     columns = []
     for name in frame.columns:
-        if name == TARGETS_COLUMN:
+        if name in read.told_by:  # no variable, and not to be ignored
             continue
         used = str(name) in read.names
         numbers = read.values[:, read.names.index(str(name))] if used else np.zeros(0)

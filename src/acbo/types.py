@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence, Set
 from numbers import Integral
 from typing import Any, Literal
 
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Int
 
 from jaxrig.machine import missing_extra
 from jaxrig.settings import nearest
@@ -18,7 +18,6 @@ CHANNELS = 3
 MINIMIZE, MAXIMIZE = "MINIMIZE", "MAXIMIZE"
 Direction = Literal["MINIMIZE", "MAXIMIZE"]
 
-Row = Float[Array, " d"]
 Index = Int[Array, ""]
 Range = tuple[float, float]  # lowest and highest value
 
@@ -73,6 +72,11 @@ def signed(value: float, std: float = 0.0, digits: int = 4) -> str:
     if value and std > 0:
         digits = min(max(digits, math.ceil(math.log10(abs(value) / std)) + 2), 15)
     return f"{value:.{digits}g}"
+
+
+def in_full(value: float) -> str:
+    """Return a number as it was told, to single precision."""
+    return signed(value, digits=7)
 
 
 MINUS = "\N{MINUS SIGN}"

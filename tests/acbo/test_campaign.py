@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import acbo
+from acbo.campaign import show_row
 from acbo.cli import app
 from acbo.policy import suggest as engine
 from causal_policies import MiddleOfRanges
@@ -45,6 +46,11 @@ def test_the_folder_holds_the_problem_and_every_row(campaign):
     assert campaign.told() == []
     with pytest.raises(ValueError, match="holds a campaign already"):
         acbo.Campaign.create(campaign.folder, rows, "Y", maximize=True)
+    names = [f"day {number % 5}" for number in range(24)]
+    with pytest.raises(ValueError, match=r"'day' is not known.*'day' was left out"):
+        acbo.Campaign.create(
+            campaign.folder / "b", rows.assign(day=names), "Y", True, settable="day"
+        )
     with pytest.raises(ValueError, match="holds no campaign"):
         acbo.Campaign(campaign.folder / "other")
 
@@ -135,6 +141,20 @@ def test_texts_of_two_levels_are_told_as_texts(tmp_path):
         campaign.tell({"X": 1.0, "Z": "on", "Y": 2.0}, settings="X")
 
 
+def test_rows_are_told_to_a_table_in_another_style(tmp_path):
+    frame = pd.read_csv(write_table(tmp_path))
+    frame["X"] = [f"{200 + x:.3f}".replace(".", ",") for x in frame["X"]]
+    frame["Z"] = ["<0,1", *(f"1.00{k % 7},5 mg" for k in range(23))]
+    campaign = acbo.Campaign.create(tmp_path / "lab", frame, "Y", maximize=True)
+    told = {"X": 201.123456, "Z": 1003.25, "Y": 12.5}
+    campaign.tell(told, settings=())
+    assert campaign.read().values[-1].tolist() == [*told.values()]
+    assert campaign.read().values[0, :2].tolist() == pytest.approx(
+        [float(frame["X"][1].replace(",", ".")), 1000.5]
+    )
+    assert "X = 201.1235, Z = 1003.25, Y = 12.5" in show_row(campaign.told()[0])
+
+
 def test_files_that_were_edited(campaign):
     campaign.ask()
     rows, asked = (campaign.folder / name for name in ("rows.csv", "asked.jsonl"))
@@ -150,6 +170,10 @@ def test_files_that_were_edited(campaign):
     asked.unlink()
     with pytest.raises(ValueError, match=r"No such file.*leave an empty one"):
         campaign.ask()
+    problem = campaign.folder / "campaign.toml"
+    problem.write_text(problem.read_text().replace("target =", "# target ="))
+    with pytest.raises(ValueError, match=r"campaign.toml: the key 'target' is missing"):
+        _ = campaign.problem
 
 
 TELLER = """

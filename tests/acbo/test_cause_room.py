@@ -105,6 +105,21 @@ def test_columns_are_checked_where_they_are_shown(desk, tmp_path):
     assert studio.sources(desk, {})["files"] == ["lab.csv"]
 
 
+def test_experiments_are_kept_whatever_column_tells_of_them(desk, tmp_path):
+    rows = [line + ("," if k else ",do") for k, line in enumerate(TABLE.split())]
+    rows[-1] = rows[-1] + "dose"
+    (tmp_path / "lab.csv").write_text("\n".join(rows))
+    source = {"source": {"file": "lab.csv"}}
+    found = studio.table(desk, source)
+    assert found["interventions"] == 1
+    roles = {column["name"]: column["role"] for column in found["columns"]}
+    assert roles == dict(batch="ignored", dose="set", color="set", **{"yield": "set"})
+    request = source | {"roles": roles | {"yield": "target"}, "maximize": True}
+    finish(desk, studio.start(desk, request))
+    flags = Campaign(tmp_path / "campaigns/lab-1").read().intervened
+    assert flags.nonzero()[0].tolist() == [11]
+
+
 def test_wrong_requests_are_refused_in_words(desk, tmp_path):
     (tmp_path / "words.csv").write_text("a,b\nx,y\n")
     source = {"source": EXAMPLE, "maximize": True}

@@ -30,8 +30,8 @@ def proposers() -> dict[str, Any]:
 def predictors() -> dict[str, Any]:
     """Return parent predictors by name."""
     return {
-        "all": structure.Everything(),
-        "none": structure.Nothing(),
+        "all": structure.Constant(1.0),
+        "none": structure.Constant(0.0),
         "correlation": structure.Correlation(),
         "regression": structure.Regression(),
         "local": structure.local_predictor(),

@@ -50,20 +50,16 @@ class Predictor(eqx.Module):
         """Return parent probabilities, and those of whole sets where there are any."""
 
 
-class Everything(Predictor):
-    """Every other variable is a parent."""
+class Constant(Predictor):
+    """One probability for every other variable, whatever the rows say: with 1 all are
+    parents, with 0, the majority's guess, none.
+    """
+
+    chance: float = eqx.field(static=True)
 
     def read(self, seen: Evidence) -> Prediction:
         """Return parent probabilities."""
-        return seen.candidates.astype(jnp.float32), None
-
-
-class Nothing(Predictor):
-    """No variable is a parent: the majority's guess."""
-
-    def read(self, seen: Evidence) -> Prediction:
-        """Return parent probabilities."""
-        return jnp.zeros(seen.var_mask.shape[0]), None
+        return jnp.where(seen.candidates, self.chance, 0.0), None
 
 
 class Regression(Predictor):

@@ -48,10 +48,13 @@ class ProblemOptions:
     """
 
     target: Annotated[str, typer.Option("--target", help="Variable to optimize.")]
-    maximize: Annotated[
-        bool | None,
-        typer.Option("--maximize/--minimize", help="Direction in which to optimize."),
-    ] = None
+    # Not one option of two names, of which the last would win.
+    maximize: Annotated[bool, typer.Option("--maximize", help="Raise the target.")] = (
+        False
+    )
+    minimize: Annotated[bool, typer.Option("--minimize", help="Lower the target.")] = (
+        False
+    )
     ranges: Annotated[
         list[str] | None,
         typer.Option(
@@ -92,6 +95,8 @@ class ProblemOptions:
 
     def arguments(self) -> dict[str, Any]:
         """Return what `acbo.suggest` takes; what was not given is left out."""
+        if self.maximize and self.minimize:
+            raise ValueError("--maximize and --minimize: the target has one direction")
         ranges, levels = parse_ranges(self.ranges or ())
         found = vars(self) | {
             "ranges": ranges,
@@ -100,8 +105,9 @@ class ProblemOptions:
             "settable": split_names(self.settable),
             "ignore": split_names(self.ignore),
         }
-        needed = {name: found.pop(name) for name in ("target", "maximize")}
-        return needed | {name: value for name, value in found.items() if value}
+        way = self.maximize if found.pop("minimize") or self.maximize else None
+        needed = {"target": self.target, "maximize": way}
+        return {name: value for name, value in found.items() if value} | needed
 
 
 def with_options(group: type) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -175,7 +175,7 @@ def optimize(
         show_run(console, run, by)
     if out is not None:
         told = Console(stderr=True) if json else console
-        drawn = draw_run(run, by)
+        drawn = draw_run(run)
         common.write_pictures(told, out, drawn)
         command = f"jaxrig causal optimize {name} --steps {steps} --rows {rows}"
         command += f" --seed {seed} --with {by} --out {out}"

@@ -23,7 +23,7 @@ from acbo.named.reading import find_name, read_table
 from acbo.policy import suggest as policy
 from acbo.policy.problem import parse_edges
 from acbo.policy.suggest import Suggestion, graphs_of, note_on_graphs
-from acbo.types import percent, plus_minus
+from acbo.types import MINUS, percent, plus_minus
 from jaxrig.console import JsonFlag, check_writable, make_console, say
 
 DataArgument = Annotated[
@@ -77,6 +77,7 @@ def show_suggestion(console: Console, found: Suggestion) -> None:
     for each in found.experiments:
         say(console, found.sentence(each))
     rows = []
+    plain = lambda *cell: found.said(*cell).replace(MINUS, "-")  # to copy into options
     for each in found.candidates:
         name = each.variable
         low, high = found.seen.ranges[name]
@@ -85,8 +86,8 @@ def show_suggestion(console: Console, found: Suggestion) -> None:
                 name,
                 percent(each.parent_probability),
                 percent(each.ancestor_probability),
-                found.shown(name, each.value),
-                f"{found.shown(name, low)} to {found.shown(name, high)}",
+                plain(name, each.value),
+                f"{plain(name, low)} to {plain(name, high)}",
                 plus_minus(each.expected, each.std),
                 percent(each.probability),
             )

@@ -1,10 +1,13 @@
 """Names outside compiled code: what a name may be, and directed graphs over names."""
 
+import difflib
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, TypeVar
 
 from acbo.types import check_known
+from jaxrig.settings import nearest
 from jaxrig.static_arguments import freeze
 
 Edge = tuple[str, str]  # (cause, effect)
@@ -51,6 +54,31 @@ def sort_names(names: Sequence[str], edges: Collection[Edge]) -> tuple[str, ...]
             f"the graph has a cycle: {' -> '.join(error.args[1])}; remove one of its "
             "edges"
         ) from None
+
+
+def find_name(name: str, known: Sequence[str], what: str = "variable") -> str:
+    """Return the column meant by a name: itself, or the only one that differs from it
+    in case, spaces or the unit in brackets.
+
+    >>> find_name("yield", ["Temp (K)", "Yield (%)"])
+    'Yield (%)'
+    """
+    name = str(name)  # frames may have numbers as names
+    if name in known:
+        return name
+    close = [each for each in known if plain_name(each) == plain_name(name)]
+    if len(close) != 1:
+        # The nearest without units: a short name is far from one with them.
+        like = difflib.get_close_matches(plain_name(name), map(plain_name, known), n=1)
+        meant = next((each for each in known if plain_name(each) in like), name)
+        raise ValueError(f"{what} {name!r} is not known; {nearest(meant, known)}")
+    return close[0]
+
+
+def plain_name(name: str) -> str:
+    """Return a name without its unit, in small letters with underscores."""
+    bare = re.sub(r"\([^)]*\)|\[[^\]]*\]", "", name) or name
+    return re.sub(r"[\s_-]+", "_", bare.strip()).casefold()
 
 
 class FrozenMap(Mapping[str, V]):

@@ -6,19 +6,18 @@ be used, is told in the `notes` of the table.
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from acbo.named.cells import commas_are_decimal, plain_cell, read_column
+from acbo.named.names import find_name, plain_name
 from acbo.named.tables import (
-    MISSING,
     TARGETS_COLUMN,
     DataTable,
-    find_name,
+    is_value,
     lack_measured,
-    plain_cell,
-    plain_name,
     read_frame,
     read_targets,
     target_flags,
@@ -48,51 +47,8 @@ POSSIBLE = (
 FLAG = re.compile(
     r"(?:do|set|intervened|manipulated)_(?:on_)?(.+)|(.+?)_(?:is_|was_)?(?:set|do|intervened|manipulated|intervention)"
 )
-# Whole numbers under the first names are identifiers if all differ; under the others,
-# which may be quantities too, if they count the rows.
-CERTAIN_IDENTIFIERS = ("id", "uid", "uuid", "subject", "patient", "participant")
-IDENTIFIERS = (
-    *CERTAIN_IDENTIFIERS,
-    *("index", "idx", "row", "run", "no", "nr", "number", "sample", "#", "record"),
-    *("experiment", "exp", "batch", "name", "label", "key"),
-)
-# Two levels of text in their natural order, which becomes 0 and 1.
-LEVELS = (
-    *(("no", "yes"), ("n", "y"), ("false", "true"), ("off", "on"), ("low", "high")),
-    *(("control", "treated"), ("absent", "present"), ("without", "with"), ("-", "+")),
-    *(("fail", "pass"), ("bad", "good"), ("old", "new"), ("small", "large")),
-)
-DATE = re.compile(
-    r"\d{4}-\d{1,2}-\d{1,2}([T ].*)?|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}( .*)?"
-    r"|\d{1,2}:\d{2}(:\d{2})?|\d{4}/\d{1,2}/\d{1,2}( .*)?"
-    r"|\d{1,2}\.?[ -][A-Za-z]{3,9}\.?[ -]\d{2,4}( .*)?"
-    r"|[A-Za-z]{3,9}\.? \d{1,2},? \d{4}( .*)?"
-)
-QUANTITY = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\d\s][^\d]*)?")
-# Numbers as people write them, and how: thousands by commas; decimal commas, with or
-# without thousands by points.
-NUMERALS = (
-    (
-        re.compile(r"[-+]?([1-9]\d{0,2}(,\d{3})+|\d+)(\.\d*)?"),
-        ",",
-        "separate thousands",
-    ),
-    (
-        re.compile(r"(?=.*\d)[-+]?(\d{1,3}(\.\d{3})+|\d*)(,\d+)?"),
-        ".",
-        "are decimal",
-    ),
-)
-MOST_UNITS = 3  # more kinds of endings are not units, but text
-LISTED = 4  # of the levels of a category, in a sentence
-
-
-class Column(NamedTuple):
-    """Numbers of one column (NaN: missing), or why it has none."""
-
-    numbers: np.ndarray | None
-    note: str = ""
-    labels: tuple[str, str] | None = None  # of 0 and 1
+FLAGGED = ("1", "1.0", "true", "yes", "y", "x", "set")
+NOT_FLAGGED = ("0", "0.0", "false", "no", "n", "-", "")
 
 
 def read_table(
@@ -151,19 +107,21 @@ def read_table(
     flags, soft = target_flags(sets, tuple(numbers))
     labels = {name: both for name, both in labels.items() if name in numbers}
     more = (values[partial], flags[partial]) if partial.any() else None
-    given = dropped, tuple(notes), labels, soft[usable], more
+    given = dropped, tuple(notes), labels, frame.attrs["told_by"], soft[usable], more
     return DataTable(tuple(numbers), values[usable], flags[usable], *given)
 
 
 def read_cells(
     data: Any, target: str | None = None, ignore: Sequence[str] = ()
 ) -> tuple[Any, tuple[str, ...]]:
-    """Return a frame of the columns that hold numbers, cells as they are, with what was
-    set in a column `intervention_targets`, and what was left out.
+    """Return a frame of the columns that can be used, as numbers or texts of two
+    levels, with what was set in a column `intervention_targets`, and what was left out.
     """
     frame, sets, wanted, notes = _open(data, target, ignore)
-    numbers, _ = _read_columns(frame, wanted, notes)
-    frame = frame[list(numbers)].reset_index(drop=True)
+    numbers, labels = _read_columns(frame, wanted, notes)
+    # Not as they were written: rows in another style may follow.
+    plain = {name: each for name, each in numbers.items() if name not in labels}
+    frame = frame[list(numbers)].assign(**plain).reset_index(drop=True)
     frame[TARGETS_COLUMN] = [write_targets(found) for found in sets]
     kept = _sets_what_is_left(sets, tuple(numbers), notes)
     return frame[kept].reset_index(drop=True), tuple(notes)
@@ -181,8 +139,16 @@ def _open(
     # Rows that set a variable which is ignored are left out later, and told.
     sets, columns = _interventions(frame, ignored, notes)
     frame = frame.drop(columns=[*ignored, *columns])
+    frame.attrs["told_by"] = tuple(columns)
     wanted = None
     if target is not None:
+        numbers = [name for name in frame.columns if is_value(name)]
+        if target not in frame.columns and 2 * len(numbers) > len(frame.columns):
+            raise ValueError(
+                f"names of columns are numbers ({', '.join(numbers[:3])}, ...): write "
+                "names into a line above them, or, if each line is a variable, "
+                "transpose the table"
+            )
         wanted = find_name(target, list(frame.columns), "target")
         if wanted != target:
             notes.append(f"the target is the column {wanted!r}")
@@ -194,6 +160,7 @@ def _as_frame(data: Any) -> tuple[Any, list[str]]:
     notes: list[str] = []
     if isinstance(data, str | os.PathLike):
         frame = read_frame(data)
+        notes += frame.attrs["notes"]
     elif isinstance(data, Mapping):
         frame = pandas.DataFrame(dict(data))
     elif isinstance(data, pandas.DataFrame):
@@ -243,9 +210,9 @@ def _interventions(
     columns = list(frame.columns)
     flags = _flag_columns(frame, ignored)
     sets: list[dict[str, bool]] = [{} for _ in range(len(frame))]
-    for flag, variable in flags.items():
+    for flag, (variable, where) in flags.items():
         notes.append(f"column {flag!r} was read as whether {variable!r} was set")
-        for row in np.flatnonzero(frame[flag] == 1):
+        for row in np.flatnonzero(where):
             sets[row][variable] = False
     candidates = [name for name in columns if name not in (*ignored, *flags)]
     for name in sorted(candidates, key=lambda each: plain_name(each) not in CERTAIN):
@@ -256,10 +223,11 @@ def _interventions(
                 for row, cell in enumerate(frame[name].tolist(), 1)
             ]
         else:
-            named = _sets_if_names(frame[name].tolist(), others)
+            possible = plain_name(name) in POSSIBLE
+            named = _sets_if_names(frame[name].tolist(), others, name * possible)
             if named is None:
                 continue
-            if plain_name(name) not in POSSIBLE:
+            if not possible:
                 raise ValueError(
                     f"the cells of column {name!r} are names of other columns: if it "
                     f"tells what was set, did you mean {TARGETS_COLUMN!r} as its name? "
@@ -272,31 +240,45 @@ def _interventions(
     return sets, list(flags)
 
 
-def _flag_columns(frame: Any, ignored: Sequence[str]) -> dict[str, str]:
-    """Return the columns that flag that another one was set, with that one."""
+def _flag_columns(
+    frame: Any, ignored: Sequence[str]
+) -> dict[str, tuple[str, np.ndarray]]:
+    """Return the columns that flag that another one was set, with that one, and where
+    they do.
+    """
     variables = {plain_name(name): name for name in frame.columns}
-    found: dict[str, str] = {}
+    found: dict[str, tuple[str, np.ndarray]] = {}
     for name in frame.columns:
-        told = FLAG.fullmatch(plain_name(name))
+        told = FLAG.fullmatch(plain_name(name).rstrip("?"))
         variable = variables.get(told[1] or told[2]) if told else None
         if variable is None or name in ignored:
             continue
-        if frame[name].dropna().isin((0, 1)).all():
-            found[name] = variable
+        words = frame[name].fillna("").map(lambda cell: str(cell).strip().casefold())
+        if words.isin((*FLAGGED, *NOT_FLAGGED)).all():
+            found[name] = variable, words.isin(FLAGGED).to_numpy()
     return found
 
 
 def _sets_if_names(
-    cells: Sequence[Any], names: Sequence[str]
+    cells: Sequence[Any], names: Sequence[str], possible: str
 ) -> list[dict[str, bool]] | None:
-    """Return the names in the cells if all are names of columns, and some are."""
+    """Return the names in the cells if all are names of columns, and some are. Where
+    others are not, a column that may tell what was set (`possible`) is refused.
+    """
     if not any(isinstance(cell, str | list | tuple | set) for cell in cells):
         return None
-    try:
-        sets = [read_targets(cell, names, "") for cell in cells]
-    except ValueError:  # a cell is something else
-        return None
-    return sets if any(sets) else None
+    sets, wrong = list[dict[str, bool]](), list[ValueError]()
+    for row, cell in enumerate(cells, 1):
+        try:
+            sets.append(read_targets(cell, names, f"row {row}: intervention target"))
+        except ValueError as error:  # a cell is something else
+            wrong.append(error)
+    if wrong and possible and any(sets):
+        raise ValueError(
+            f"column {possible!r} names columns that were set, but {wrong[0]}; correct "
+            "it, or leave the column out (ignore, or --ignore on the command line)"
+        )
+    return sets if any(sets) and not wrong else None
 
 
 def _sets_what_is_left(
@@ -316,14 +298,14 @@ def _read_columns(
 ) -> tuple[dict[str, np.ndarray], dict[str, tuple[str, str]]]:
     numbers: dict[str, np.ndarray] = {}
     labels: dict[str, tuple[str, str]] = {}
-    frame = frame.map(plain_cell)
-    # One hand wrote the table: where the commas of one column can only be decimal,
-    # those of another are not thousands.
-    ways = [_numerals_of(frame[name].dropna().map(str)) for name in frame.columns]
-    decimal = any(found == NUMERALS[1:] for found in ways)
+    texts = frame.select_dtypes(exclude="number").map(plain_cell)
+    decimal = frame.attrs.get("decimal_commas") or commas_are_decimal(
+        texts[name] for name in texts.columns
+    )
+    frame = frame.assign(**{name: texts[name] for name in texts.columns})
     for name in frame.columns:
         try:
-            column = _read_column(frame[name], name, decimal)
+            column = read_column(frame[name], name, decimal)
         except ValueError as error:
             raise ValueError(f"column {name!r}: {error}") from None
         if column.numbers is None:
@@ -342,137 +324,6 @@ def _read_columns(
             labels[name] = column.labels
         numbers[name] = column.numbers
     return numbers, labels
-
-
-def _read_column(column: Any, name: str, decimal: bool) -> Column:
-    """Return the numbers of a column, or why there are none; `decimal` says what commas
-    are that may be either.
-    """
-    pandas = import_extra("pandas", "tables")
-    if pandas.api.types.is_datetime64_any_dtype(column):
-        return Column(None, "it holds dates")
-    if pandas.api.types.is_complex_dtype(column):
-        return Column(None, "it holds complex numbers")
-    if pandas.api.types.is_timedelta64_dtype(column):
-        return Column(None, "it holds durations; to use it, write numbers")
-    numbers = pandas.to_numeric(column, errors="coerce").to_numpy(np.float64)
-    with np.errstate(over="ignore"):  # the device computes in single precision
-        numbers = np.where(np.isfinite(numbers.astype(np.float32)), numbers, np.nan)
-    given = column.notna().to_numpy()
-    if all(isinstance(cell, bool | np.bool_) for cell in column[given]):
-        return Column(numbers, "", ("False", "True"))
-    words = [str(cell) for cell in column[given & np.isnan(numbers)]]
-    everything = [str(cell) for cell in column[given]] if words else []
-    numerals = _read_numerals(everything, given, decimal)
-    if numerals is not None:
-        return numerals
-    if _is_identifier(name, numbers, words, everything):
-        return Column(None, "it numbers or names the rows")
-    if not words:
-        counts = len(numbers) > LISTED and (np.diff(numbers) == 1).all()
-        note = "it counts the rows; if that is all it does, leave it out (ignore)"
-        return Column(numbers, note if counts else "")
-    if 2 * len(words) <= given.sum():
-        part = QUANTITY.fullmatch(words[0])
-        what = "too large a number" if part and not part[2] else "not a number"
-        return Column(numbers, f"{words[0]!r} is {what} and counts as missing")
-    return _read_text(everything, given)
-
-
-def _is_identifier(
-    name: str, numbers: np.ndarray, words: Sequence[str], cells: Sequence[str]
-) -> bool:
-    plain = plain_name(name)
-    usual = plain in IDENTIFIERS or plain.endswith("_id") or plain.startswith("unnamed")
-    if words:
-        return (
-            (usual or len(words) > 2)
-            and len(set(map(str.casefold, cells))) == len(cells)
-            and not any(map(QUANTITY.fullmatch, words))
-            and not any(map(DATE.fullmatch, words))
-        )
-    if not usual or len(numbers) < 2:
-        return False
-    if plain in CERTAIN_IDENTIFIERS or plain.endswith("_id"):
-        known = numbers[~np.isnan(numbers)]
-        return len(np.unique(known)) == len(known) and not (known % 1).any()
-    return bool((np.diff(numbers) == 1).all())
-
-
-def _numerals_of(words: Iterable[str]) -> tuple[Any, ...]:
-    """Return the ways to read all of the words as numbers, if some have commas."""
-    told = [word for word in words if word and word.lower() not in MISSING]
-    if not any("," in word for word in told):
-        return ()
-    # 1.125 beside 2,5 may be either; beside 1.200,5 its point separates thousands.
-    points = any("." in w for w in told) and not any(
-        "." in w and "," in w for w in told
-    )
-    return tuple(
-        way
-        for way in NUMERALS
-        if all(map(way[0].fullmatch, told)) and not (points and way[1] == ".")
-    )
-
-
-def _read_numerals(
-    words: Sequence[str], given: np.ndarray, decimal: bool
-) -> Column | None:
-    """Return numbers in which commas separate thousands or are decimal, if all are."""
-    ways = _numerals_of(words)
-    if not ways:
-        return None
-    _, drop, what = ways[-1] if decimal else ways[0]
-    known = [bool(word) and word.lower() not in MISSING for word in words]
-    told = [word for word, there in zip(words, known, strict=True) if there]
-    read = [float(w.replace(drop, "").replace(",", ".")) for w in told]
-    numbers = np.full(len(given), np.nan)
-    numbers[np.flatnonzero(given)[known]] = read
-    example = next(word for word in told if "," in word)
-    shown = f"{example} is {read[told.index(example)]:g}"
-    return Column(numbers, f"commas in its numbers {what}: {shown}")
-
-
-def _read_text(words: Sequence[str], given: np.ndarray) -> Column:
-    """Return numbers with units, text of two levels as 0 and 1, or why neither."""
-    if all(map(DATE.fullmatch, words)):
-        return Column(None, "it holds dates or times")
-    parts = [QUANTITY.fullmatch(word) for word in words]
-    units = sorted({part[2].strip() for part in parts if part and part[2]})
-    if all(parts) and not units:
-        return Column(None, f"{words[0]} is too large a number")
-    if all(parts) and len(units) <= MOST_UNITS:
-        if len(units) > 1:
-            raise ValueError(
-                f"its values are in different units ({', '.join(units)}): convert them "
-                "to one, or leave the column out (ignore, or --ignore)"
-            )
-        numbers = np.full(len(given), np.nan)
-        numbers[given] = [float(part[1]) for part in parts if part]
-        return Column(numbers, f"the unit {units[0]} was taken off its values")
-    # "Yes" and "yes" are one level, written as it is first.
-    levels = sorted({word.casefold(): word for word in reversed(words)}.values())
-    if len(levels) == 2:
-        return _read_levels(words, (levels[0], levels[1]), given)
-    if len(levels) == 1:
-        return Column(None, f"it is {levels[0]!r} wherever there is something")
-    shown = ", ".join(levels[:LISTED]) + (", ..." if len(levels) > LISTED else "")
-    return Column(
-        None,
-        f"it is text of {len(levels)} levels ({shown}); to use it, write numbers, or "
-        "one column of 0 and 1 for each level",
-    )
-
-
-def _read_levels(
-    words: Sequence[str], levels: tuple[str, str], given: np.ndarray
-) -> Column:
-    low, high = levels
-    if any((high.casefold(), low.casefold()) == pair for pair in LEVELS):
-        low, high = high, low
-    numbers = np.full(len(given), np.nan)
-    numbers[given] = [float(word.casefold() == high.casefold()) for word in words]
-    return Column(numbers, f"{low!r} was read as 0, {high!r} as 1", (low, high))
 
 
 def _telling(

@@ -301,13 +301,7 @@ def samples_to_avici_format(
     return jnp.asarray(tensor, dtype=float)
 
 
-def samples_to_avici_data(
-    samples: Sequence[Sample],
-    variable_order: Sequence[str] | None = None,
-    target_variable: str | None = None,
-) -> Float[Array, "n d 3"]:
-    """Return `samples_to_avici_format` with its defaults."""
-    return samples_to_avici_format(samples, variable_order, target_variable)
+samples_to_avici_data = samples_to_avici_format  # both names are documented
 
 
 def _stack_samples(

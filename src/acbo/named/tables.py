@@ -7,7 +7,6 @@ observational. `soft:dose` means that dose was shifted or scaled and kept its ca
 """
 
 import codecs
-import difflib
 import io
 import os
 import re
@@ -21,11 +20,10 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from acbo.mechanisms import plain_numbers
-from acbo.named.names import FrozenMap, check_known, check_names
+from acbo.named.names import FrozenMap, check_known, check_names, find_name, plain_name
 from acbo.types import check_direction, import_extra, lower_is_better
 from jaxrig.atomic import write_file
 from jaxrig.notebook import Shown
-from jaxrig.settings import nearest
 
 TARGETS_COLUMN = "intervention_targets"
 
@@ -45,6 +43,7 @@ class DataTable:
     dropped: int = 0  # rows that were left out because a value is missing
     notes: tuple[str, ...] = ()  # what was left out or read as something else
     labels: Mapping[str, tuple[str, str]] = FrozenMap()  # texts behind 0 and 1
+    told_by: tuple[str, ...] = ()  # columns that tell what was set
     soft: Any = None  # as `intervened`; by default nothing was
     #: Values, NaN where not measured, and what was set, of more experiments: their
     #: target and settings are known.
@@ -141,18 +140,28 @@ def read_frame(path: str | os.PathLike[str]) -> Any:
     """Return a CSV file as a pandas frame; commas, semicolons, tabs or bars separate.
 
     Lines that start with # before the header are comments; the last of them is the
-    header if it has as many cells as the next line, and that one holds a number.
+    header if it has as many cells as the next line, and that one holds a number. Titles
+    and groups of columns above the header are left out, as `frame.attrs` notes, which
+    also has whether commas are decimal.
     """
     pandas = import_extra("pandas", "tables")
     try:
-        lines = _decode(Path(path).read_bytes()).splitlines(keepends=True)
+        whole = _decode(Path(path).read_bytes())
     except ValueError as error:
         raise ValueError(f"{os.fspath(path)}: {error}") from error
-    lines = [line for line in lines if line.strip()]
-    start = next((n for n, line in enumerate(lines) if line[0] != "#"), len(lines))
+    # Cells may hold line breaks; the header often does.
+    whole = QUOTED.sub(lambda cell: re.sub(r"\s*[\r\n]+\s*", " ", cell[0]), whole)
+    lines = whole.splitlines(keepends=True)
+    # Spreadsheets write separators into empty rows.
+    lines = [line for line in lines if line.strip(" \t\r\n,;|")]
+    start = top = next((n for n, x in enumerate(lines) if x[0] != "#"), len(lines))
+    while _is_title(*lines[start : start + 2]):
+        start += 1
+    titles = [line.strip(" \t\r\n,;|") for line in lines[top:start]]
+    notes = [f"left out above the header: {'; '.join(titles)}"] if titles else []
     first = _split_line("".join(lines[start : start + 1]))
     alike = start > 0 and len(_split_line(lines[start - 1])) == len(first)
-    if alike and any(map(_is_value, first)):
+    if alike and any(map(is_value, first)):
         start -= 1
         # Alone in its cell, it is the name of a column.
         lines[start] = re.sub(r"^#+\s*(?=[^,;|\s])", "", lines[start])
@@ -160,27 +169,35 @@ def read_frame(path: str | os.PathLike[str]) -> Any:
     separator = max(SEPARATORS, key=_unquoted(header).count)
     if separator not in _unquoted(header):
         separator = r"\s+"
-    # Where semicolons separate, commas are decimal.
-    point = "," if separator == ";" else "."
+    # Where semicolons separate, commas are decimal, and maybe elsewhere too.
+    commas = separator != "," and bool(DECIMAL_COMMA.search(text))
+    point = "," if commas or separator == ";" else "."
     options = {"sep": separator, "decimal": point, "skipinitialspace": True}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pandas.errors.ParserWarning)
             # Without index_col, pandas takes the first cells of lines that are longer
             # than the header for names of rows: every column gets the next one's name.
-            return pandas.read_csv(
+            frame = pandas.read_csv(
                 io.StringIO(text), na_values=MISSING, index_col=False, **options
             )
+            frame.columns = frame.columns.str.strip()
+            frame.attrs |= {"notes": notes, "decimal_commas": commas}
+            return frame
     except pandas.errors.ParserWarning:
         raise ValueError(
             f"{os.fspath(path)}: lines have more cells than the header: name every "
             "column, that of names of rows as well"
         ) from None
     except (pandas.errors.EmptyDataError, pandas.errors.ParserError) as error:
-        raise ValueError(f"{os.fspath(path)} is not a CSV table: {error}") from error
+        if at := re.search(r"in line (\d+)", str(error)):
+            error = f"{lines[start + int(at[1]) - 1].strip()!r} has too many cells"
+        raise ValueError(f"{os.fspath(path)} is not a CSV table: {error}") from None
 
 
 SEPARATORS = (",", ";", "\t", "|")
+DECIMAL_COMMA = re.compile(r"\d,\d{1,2}(?!\d)|(?<!\d)0,\d")  # no thousands
+QUOTED = re.compile(r'(?<![^,;\t|\n])"[^"]*"(?=[,;\t|\r\n]|$)')  # whole cells
 
 
 def _unquoted(line: str) -> str:
@@ -192,7 +209,19 @@ def _split_line(line: str) -> list[str]:
     return _unquoted(line).split(max(SEPARATORS, key=_unquoted(line).count))
 
 
-def _is_value(cell: str) -> bool:
+def _is_title(line: str = "", following: str = "") -> bool:
+    """Return whether a line is above the header: it has fewer cells than the next one,
+    which holds different names.
+    """
+    cells, names = (
+        [cell.strip() for cell in _split_line(each) if cell.strip()]
+        for each in (line, following)
+    )
+    named = len(names) == len(set(names)) and not any(map(is_value, names))
+    return len(cells) < len(names) and named
+
+
+def is_value(cell: str) -> bool:
     """Return whether a cell is a number or missing, and so not a name."""
     plain = cell.strip().lower()
     try:
@@ -229,10 +258,10 @@ def units_below_header(frame: Any) -> str:
     if len(frame) < 3 or not all(isinstance(cell, str) for cell in given):
         return ""
     known = frame.iloc[1:].notna()
-    numbers = frame.iloc[1:].map(lambda cell: _is_value(str(cell))) & known
+    numbers = frame.iloc[1:].map(lambda cell: is_value(str(cell))) & known
     numeric = frame.columns[2 * numbers.sum() > known.sum()]
     words = [cell.strip() for name, cell in given.items() if name in numeric]
-    if any(_is_value(word) or _AMOUNT.fullmatch(word) for word in words):
+    if any(is_value(word) or _AMOUNT.fullmatch(word) for word in words):
         return ""
     return ", ".join(dict.fromkeys(words))
 
@@ -316,48 +345,11 @@ def _split_targets(cell: Any, names: Sequence[str]) -> list[Any]:
         cell = re.sub("['\"]", "", listed[1])
     words = []
     for part in map(str.strip, re.split("[,;]", cell)):  # what we write ourselves
-        whole = part in names or _SOFT.sub("", part) in names
-        words += [part] if whole else re.split(r"[+&|]|\band\b", part)
+        pieces = re.split(r"[+&|/]|\band\b", part)
+        bare = plain_name(_SOFT.sub("", part))  # one name may hold such a word too
+        whole = len(pieces) > 1 and bare in map(plain_name, names)
+        words += [part] if whole else pieces
     return [word.strip() for word in words if word.strip()]
-
-
-def find_name(name: str, known: Sequence[str], what: str = "variable") -> str:
-    """Return the column meant by a name: itself, or the only one that differs from it
-    in case, spaces or the unit in brackets.
-
-    >>> find_name("yield", ["Temp (K)", "Yield (%)"])
-    'Yield (%)'
-    """
-    name = str(name)  # frames may have numbers as names
-    if name in known:
-        return name
-    close = [each for each in known if plain_name(each) == plain_name(name)]
-    if len(close) != 1:
-        # The nearest without units: a short name is far from one with them.
-        like = difflib.get_close_matches(plain_name(name), map(plain_name, known), n=1)
-        meant = next((each for each in known if plain_name(each) in like), name)
-        raise ValueError(f"{what} {name!r} is not known; {nearest(meant, known)}")
-    return close[0]
-
-
-def plain_name(name: str) -> str:
-    """Return a name without its unit, in small letters with underscores."""
-    bare = re.sub(r"\([^)]*\)|\[[^\]]*\]", "", name) or name
-    return re.sub(r"[\s_-]+", "_", bare.strip()).casefold()
-
-
-# Spaces, also those that do not break, separate thousands.
-SPACED = re.compile(r"[-+]?\d{1,3}(\s\d{3})+([.,]\d*)?")
-
-
-def plain_cell(cell: Any) -> Any:
-    """Return text without spaces around it or between thousands, and with the minus
-    sign of computers; anything else as it is.
-    """
-    if not isinstance(cell, str):
-        return cell
-    plain = cell.strip().replace("\N{MINUS SIGN}", "-")
-    return re.sub(r"\s", "", plain) if SPACED.fullmatch(plain) else plain
 
 
 def write_targets(found: Mapping[str, bool]) -> str:
@@ -369,9 +361,12 @@ def target_flags(
     sets: Sequence[Mapping[str, bool]], names: Sequence[str]
 ) -> tuple[Bool[np.ndarray, "n d"], Bool[np.ndarray, "n d"]]:
     """Return which cells were set or changed, and which of them were only changed."""
-    acted = np.array([[name in found for name in names] for found in sets], bool)
-    soft = [[found.get(name, False) for name in names] for found in sets]
-    return acted, np.array(soft, bool)
+    acted, soft = (np.zeros((len(sets), len(names)), bool) for _ in range(2))
+    for row, found in enumerate(sets):  # most rows set nothing
+        for name in found.keys() & set(names):
+            place = row, names.index(name)
+            acted[place], soft[place] = True, found[name]
+    return acted, soft
 
 
 def lack_measured(

@@ -8,7 +8,7 @@ import numpy as np
 from acbo.pictures.graph import draw_graph
 from acbo.policy.advisor import load_policy
 from acbo.policy.suggest import Ask, Suggestion, Trial
-from acbo.types import MINIMIZE, MINUS, percent, plus_minus, signed
+from acbo.types import MINIMIZE, MINUS, in_full, percent, plus_minus
 from jaxrig.report import (
     Beside,
     Figure,
@@ -122,7 +122,7 @@ def _causes(now: Suggestion, asked: Sequence[Ask]) -> list[Part]:
             each.variable,
             percent(each.ancestor_probability),
             percent(each.parent_probability),
-            now.shown(each.variable, each.value),
+            now.said(each.variable, each.value),
             plus_minus(each.expected, each.std),
         )
         for each in order
@@ -194,7 +194,7 @@ def _set_in(row: Mapping[str, Any]) -> str:
         name for name in str(row.get("intervention_targets", "")).split("; ") if name
     ]
     shown = lambda cell: (
-        cell if isinstance(cell, str) else signed(cell).replace("-", MINUS)
+        cell if isinstance(cell, str) else in_full(cell).replace("-", MINUS)
     )
     done = [f"{name} = {shown(row[name])}" for name in names]
     return ", ".join(done) or "nothing set"
@@ -202,7 +202,7 @@ def _set_in(row: Mapping[str, Any]) -> str:
 
 def _problem(now: Suggestion) -> list[Part]:
     rows = [
-        (name, now.shown(name, low), now.shown(name, high))
+        (name, now.said(name, low), now.said(name, high))
         for name, (low, high) in now.seen.ranges.items()
     ]
     parts: list[Part] = [Table(("variable that may be set", "from", "to"), rows)]

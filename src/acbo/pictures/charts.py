@@ -103,26 +103,6 @@ def draw_regret(
     )
 
 
-def draw_shares(shares: Mapping[str, Float[np.ndarray, " steps"]]) -> str:
-    """Plot the best so far in single runs, as a share of the way to the optimum."""
-    series = {
-        name: (np.arange(1, len(each) + 1), np.asarray(each, np.float64))
-        for name, each in shares.items()
-    }
-    length = max(len(each) for each in shares.values())
-    steps = np.arange(1, length + 1)
-    return line_chart(
-        {
-            **series,
-            "optimum": (steps, np.ones(length)),
-            "nothing set": (steps, np.zeros(length)),
-        },
-        title="Share of the way to the optimum",
-        x_label="interventions",
-        y_label="best so far",
-    )
-
-
 FEW = 12  # variables up to which a graph is drawn, and rows of a table that are shown
 
 

@@ -31,7 +31,7 @@ def settings(
     return ", ".join(f"{name} = {show(v)}" for name, v in intervention.items())
 
 
-def draw_run(run: Run, by: str) -> dict[str, str]:
+def draw_run(run: Run) -> dict[str, str]:
     """Return the run, and the posterior over graphs from all its rows."""
     names, history = run.problem.scm.names, run.record.history
     target = run.problem.target
@@ -39,7 +39,6 @@ def draw_run(run: Run, by: str) -> dict[str, str]:
     edges = graphs.edge_probs
     return {
         "outcomes": draw_outcomes(run),
-        "shares": charts.draw_shares({by: run.shares}),
         "graph": draw_graph(names, edges, target, truth=true_edges(run.problem)),
         "causes": charts.draw_parent_probs(graphs.parent_sets(target)),
     }

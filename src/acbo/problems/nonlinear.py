@@ -28,7 +28,6 @@ from acbo.problems.problem import (
     uniform_rule,
 )
 
-Equation = Callable[[dict[str, Array], PRNGKeyArray], Array]
 # The causes of each variable and its equation, from the values of the causes `v` and a
 # key; None for e alone. They are made once: a compiled program is found again by the
 # very functions it was made of.

@@ -19,8 +19,8 @@ def data():
 @pytest.mark.parametrize(
     ("predictor", "expected"),
     [
-        (structure.Everything(), [1, 1, 0, 1]),
-        (structure.Nothing(), [0, 0, 0, 0]),
+        (structure.Constant(1.0), [1, 1, 0, 1]),
+        (structure.Constant(0.0), [0, 0, 0, 0]),
         (structure.Correlation(), [0, 1, 0, 0]),
         (structure.Correlation(count=2), [1, 1, 0, 0]),
     ],

@@ -15,7 +15,7 @@ def test_ranges_and_levels_by_name():
     assert ranges == {"X": (-5.0, 5.0), "a b": (0.001, 2.0), "p=q": (0.0, 1.0)}
     assert levels == {"n": [1, 3, 5, 7, 9], "m": [5, 1, 2.5]}
     assert common.parse_costs("X=3, a b=0.5") == {"X": 3.0, "a b": 0.5}
-    given = common.ProblemOptions("Y", False, ["X=0:1"], "X,Z", know=[])
+    given = common.ProblemOptions("Y", False, True, ["X=0:1"], "X,Z", know=[])
     assert given.arguments() == {
         **{"target": "Y", "maximize": False},
         **{"ranges": {"X": (0.0, 1.0)}, "settable": ("X", "Z")},

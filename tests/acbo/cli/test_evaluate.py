@@ -119,7 +119,7 @@ def test_a_run_with_the_policy_and_pictures(call_optimize, tmp_path):
     done = call_optimize("optimize", "simple", "--steps", "2", "--out", out, "--json")
     assert done.exit_code == 0, done.output
     files = {path.name for path in out.iterdir()}
-    pictures = {"outcomes.svg", "shares.svg", "graph.svg", "causes.svg"}
+    pictures = {"outcomes.svg", "graph.svg", "causes.svg"}
     assert files == pictures | {"report.html"}
     share = json.loads(done.stdout)["share"]
     told = (out / "report.html").read_text()

@@ -71,6 +71,9 @@ def test_the_direction_must_be_said(call, tmp_path):
     done = call(write_table(tmp_path), "--target", "Y")
     assert done.exit_code == 2
     assert "give --maximize or --minimize" in done.output
+    done = call(write_table(tmp_path), "--target", "Y", "--maximize", "--minimize")
+    assert done.exit_code == 2
+    assert "the target has one direction" in " ".join(done.output.split())
 
 
 def test_a_messy_table_is_read_and_what_was_left_out_is_said(call, tmp_path):

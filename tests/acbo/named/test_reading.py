@@ -131,7 +131,10 @@ def test_cells_that_are_no_numbers_are_missing():
     table = read_table(messy(**{"Temp (°C)": weak, "rare": [1.0] + [None] * 11}))
     assert table.dropped == 2
     assert len(table.values) == ROWS - 2
-    assert any("'<0.1' is not a number" in note for note in table.notes)
+    assert any("to keep rows beyond a limit of detection" in n for n in table.notes)
+    words = ["nd", "n.d.", "#REF!", *NUMBERS[3:, 0]]  # all different, yet no names
+    odd = read_table(messy(**{"Temp (°C)": words, "Temp copy": 1}))
+    assert "'nd', 'n.d.', '#REF!' are not numbers and" in "; ".join(odd.notes)
     assert any("'rare'" in n and "11 of 12 values" in n for n in table.notes)
     # A row that sets what is not in the table is neither observed nor an experiment.
     left = read_table(messy(do=["Operator", *[""] * 11]))
@@ -159,6 +162,32 @@ def test_cells_that_are_no_numbers_are_missing():
         ("x,x,y\n1,3,2\n4,1,5\n5,0,9\n", [1, 3, 2], "'x.1' is another column 'x'"),
         ("x y\n1 2\n4   5\n5 9\n", [1, 2], None),
         ("\n \nx;y\n1,5;2;\n4;5;\n5;9;\n", [1.5, 2], None),
+        ("sep=;\nx;y\n1,5;2\n4;5\n5;9\n", [1.5, 2], "above the header: sep="),
+        (
+            "runs\n\nin,,out\nx,z,y\n1,3,2\n4,7,5\n5,0,9\n",
+            [1, 3, 2],
+            "runs; in,,out",
+        ),
+        (
+            "x\tz\ty\n1.013\t0,25\t3\n250\t1,5\t4\n9.000\t1\t7\n",
+            [1013, 0.25, 3],
+            "points",
+        ),
+        ("x;z;y\n1.013;0.25;3\n250;1.5;4\n9.001;1;7\n", [1.013, 0.25, 3], None),
+        ('"x\n(g)","y\n(%)"\n1,2\n4,5\n5,9\n', [1, 2], "column 'y (%)'"),
+        ("x,y\n,\n1,2\n,\n4,5\n5,9\n,\n", [1, 2], None),
+        ("x;y\n0,5;1\n<0,1;7\n0,7;2\n0,9;3\n", [0.5, 1], "'<0,1' is not a number and"),
+        ('x,y\n"52,3 %",1\n"40,1 %",2\n"7 %",3\n', [52.3, 1], "unit % was taken"),
+        ("x,y\n16.1 \u00b1 0.5,1\n2 \u00b1 0.5,2\n3,3\n", [16.1, 1], "spreads such as"),
+        ('x,y\n"$1,050.5",1\n"$2,000",2\n"$3,000.25",3\n', [1050.5, 1], "unit $"),
+        ("x;y\n1,5E-6;1\n2E-6;2\n3E-6;3\n", [1.5e-6, 1], None),
+        (
+            "rep,x,y\n1,1,2\n2,4,5\n1,5,9\n",
+            [1, 2],
+            "it numbers runs of one",
+        ),
+        ("lot no,x,y\n17,1,2\n12,4,5\n3,5,9\n", [1, 2], "it numbers or names the rows"),
+        ("Date,x,y\n45017,1,2\n45012,4,5\n45003,5,9\n", [1, 2], "it holds dates"),
         ("on,x,y\nMar 3 2024,1,2\n4-Mar-24,4,5\n5. March 2024,5,9\n", [1, 2], "dates"),
     ],
 )
@@ -177,6 +206,7 @@ def test_columns_of_levels_and_of_odd_types():
     table = read_table(pd.DataFrame(NUMBERS[:, :2], columns=columns), "a y")
     assert table.names == ("a x", "a y")
     odd = {"Temp (°C)": NUMBERS[:, 0] * 1j, "dose": pd.to_timedelta(range(12), "h")}
+    odd |= {"Month": pd.period_range("2024-01", periods=12, freq="M")}
     table = read_table(messy(**odd, do=""), "yield")
     assert table.names == ("Catalyst", "Yield (%)", "Temp copy")
     assert any("complex" in note for note in table.notes)
@@ -194,11 +224,17 @@ def test_a_mapping_is_a_table_too():
 
 
 def test_columns_that_flag_what_was_set():
-    flags = {"temp_was_set": [True] + [None] * 11, "do_Dose": [1, 1] + [0] * 10}
+    flags = {
+        "temp_was_set": ["x"] + [None] * 11,
+        "Dose set?": ["Yes"] * 2 + ["no"] * 10,
+    }
     table = read_table(messy(**flags, do=[""] * 11 + ["temp"]), "yield")
     assert table.names == read_table(messy(), "yield").names
     assert np.argwhere(table.intervened).tolist() == [[0, 1], [0, 2], [1, 2], [11, 1]]
-    assert any("'do_Dose' was read as whether 'dose' was" in n for n in table.notes)
+    assert any("'Dose set?' was read as whether 'dose'" in n for n in table.notes)
+    flags = {"temp_was_set": [True] + [None] * 11, "do_Dose": [1, 1] + [0] * 10}
+    same = read_table(messy(**flags, do=[""] * 11 + ["temp"]), "yield")
+    np.testing.assert_array_equal(same.intervened, table.intervened)
     # Neither a flag of nothing, nor what a variable was set to.
     settings = {"temp_set": NUMBERS[:, 0] + 1, "oil_set": [0, 1] * 6}
     found = read_table(messy(**settings), "yield").names
@@ -222,6 +258,10 @@ def test_rows_that_set_what_is_ignored_are_left_out():
         ({"do": [1] + [0] * 11}, "yield", "but not what"),
         ({"do": ["yield"] + [""] * 11}, "yield", "the target 'Yield .* was|among"),
         ({"do": "", "which": ["dose"] + [""] * 11}, "yield", "intervention_targets"),
+        (
+            {"do": "", "treatment": ["temp", "dose/temp", "heat"] + [""] * 9},
+            *("yield", "'treatment' names columns that were set, but row 3: .* 'heat'"),
+        ),
         ({"dose": ["1 mg", "2 g"] * 6}, "yield", "column 'dose': .* units .g, mg."),
         ({}, "Operator", "the target 'Operator' cannot be used: it is text"),
         ({}, "stirring", "cannot be used: it is 200"),
@@ -230,7 +270,7 @@ def test_rows_that_set_what_is_ignored_are_left_out():
 )
 def test_what_cannot_be_read(change, target, message):
     frame = messy(**change)
-    if "which" in change:
+    if {"which", "treatment"} & set(change):
         frame = frame.drop(columns="do")
     with pytest.raises(ValueError, match=message):
         read_table(frame, target)
@@ -246,13 +286,21 @@ def test_what_cannot_be_read(change, target, message):
         (b"x,y\n1,2,3\n2,3,5\n4,5,7\n", "more cells than the header"),
         (b"x y\nday1 1 2\nday2 2 3\n", "more cells than the header"),
         (b"PK\x03\x04\0\0", "table.csv: the file is not text"),
+        (
+            b"x,y\n1,2\n\n2,3\n4,5,7,9\n",
+            "CSV table: '4,5,7,9' has too many",
+        ),
+        (
+            b"x,1.5,2.5\ny,3.5,4.5\n",
+            "names .* are numbers .1.5, 2.5.*transpose",
+        ),
     ],
 )
 def test_files_that_are_no_tables(tmp_path, data, message):
     path = tmp_path / "table.csv"
     path.write_bytes(data)
     with pytest.raises(ValueError, match=message):
-        read_table(path)
+        read_table(path, "y")
 
 
 def test_names_without_case_and_units():

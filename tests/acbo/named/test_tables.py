@@ -33,10 +33,13 @@ def test_every_way_to_write_targets_means_the_same(cells):
 
 
 def test_names_with_words_between_read_back_softly_too():
-    cells = ["soft:N+P", "a and b; N+P", "soft:a and b"]
-    given = pd.DataFrame({"N+P": [1.0, 2, 3], "a and b": [0.0, 2, 5]})
+    cells = ["soft:N+P", "A and B; n+p", "soft:a and b"]
+    given = pd.DataFrame({"N+P": [1.0, 2, 3], "a and b": [0.0, 2, 5], "k/m": [3, 1, 2]})
     table = tables.frame_to_table(given.assign(intervention_targets=cells))
-    assert table.soft.tolist() == [[True, False], [False, False], [False, True]]
+    assert table.soft[:, :2].tolist() == [[True, False], [False, False], [False, True]]
+    other = given.assign(intervention_targets=["K/M; n+p", "K/M", ""])
+    flags = tables.frame_to_table(other.drop(columns="a and b")).intervened
+    assert flags.tolist() == [[True, True], [False, True], [False, False]]
     back = tables.frame_to_table(tables.table_to_frame(table))
     np.testing.assert_array_equal(back.soft, table.soft)
     np.testing.assert_array_equal(back.intervened, table.intervened)

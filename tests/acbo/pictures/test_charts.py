@@ -57,9 +57,3 @@ def test_every_proposer_has_a_curve_and_a_band():
     assert all(f'data-band="{n}"' in svg for n in "ab")
     with pytest.raises(ValueError, match="'a' has shape"):
         charts.draw_regret({"a": np.ones(4)})
-
-
-def test_shares_stand_beside_the_optimum():
-    svg = charts.draw_shares({"policy": np.array([0.1, 0.4, 0.9])})
-    assert 'data-series="policy"' in svg
-    assert 'data-series="optimum"' in svg
