@@ -7,7 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy.special import ndtr
 
 from acbo.graphs import check_max_parents
@@ -104,6 +104,32 @@ def _flags(given: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
     if not np.isin(flags, (0, 1)).all():
         raise ValueError(f"{what} must contain only True and False")
     return flags.astype(bool)
+
+
+def standardized(table: CheckedData) -> Float[np.ndarray, "n d"]:
+    """Return z-scores by the observational rows, or by all if fewer than two are.
+
+    A column that only experiments vary has the scale of all rows.
+    """
+    observed = ~table.intervened.any(axis=1)
+    chosen = table.values[observed] if observed.sum() >= 2 else table.values
+    mean = chosen.mean(axis=0)
+    whole = np.sqrt(((table.values - mean) ** 2).mean(axis=0))
+    scale = np.where(np.ptp(chosen, axis=0) > 0, chosen.std(axis=0), whole)
+    return (table.values - mean) / np.where(scale > 0, scale, 1)
+
+
+def free_moments(
+    z: Float[np.ndarray, "n d"], intervened: Bool[np.ndarray, "n d"]
+) -> Float[np.ndarray, "d e e"]:
+    """Return for every variable the moments of (1, z) over rows where it was free."""
+    design = np.concatenate([np.ones((len(z), 1)), z], axis=1)
+    whole = design.T @ design
+    grams = np.empty((z.shape[1], *whole.shape))
+    for j, was_set in enumerate(intervened.T):
+        # Few rows are set, so they are taken out of the sum over all.
+        grams[j] = whole - design[was_set].T @ design[was_set]
+    return grams
 
 
 def edge_rules(
