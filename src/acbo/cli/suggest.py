@@ -117,7 +117,7 @@ def graph(
     ignore: IgnoreOption = "",
     json: JsonFlag = False,
 ) -> None:
-    """Show the probability of each direct causal edge."""
+    """Show the probability of each direct causal edge, and which edges to name."""
     from acbo.pictures.graph import FORMATS, save_graph, shown_edges
 
     if out is not None and out.suffix.lower() not in FORMATS:
@@ -129,22 +129,22 @@ def graph(
         target = target and find_name(target, table.names, "target")
         known, closed = (parse_edges(edges or ()) for edges in (know, forbid))
         graphs = graphs_of(table, known, closed)
-        probs = graphs.edge_probs
+        probs, likely = graphs.edge_probs, graphs.likely_edges
         if out is not None:
             save_graph(out, table.names, probs, target, least)
     if not json:
         for note in (*table.notes, *note_on_graphs(graphs)):
             say(console, note)
     edges = [
-        (table.names[i], table.names[j], float(probs[i, j]))
+        (table.names[i], table.names[j], float(probs[i, j]), bool(likely[i, j]))
         for i, j in reversed(list(shown_edges(probs, least)))
     ]
+    keys = ("cause", "effect", "probability", "likely")
     if json:
-        keys = ("cause", "effect", "probability")
         show_json(console, [dict(zip(keys, edge, strict=True)) for edge in edges])
     elif edges:
-        rows = [(cause, effect, f"{chance:.3f}") for cause, effect, chance in edges]
-        console.print(make_table(("cause", "effect", "probability"), rows, left=2))
+        rows = [(*pair, f"{chance:.3f}", "*" * named) for *pair, chance, named in edges]
+        console.print(make_table(keys, rows, left=2))
     else:
         say(console, f"no edge has a probability of {least:g} or more")
     if out is not None and not json:

@@ -123,8 +123,13 @@ def show_graphs(posterior: GraphPosterior) -> Section:
         return Section("Causal graph", Figure(drawn, alt="Graph with probabilities"))
     order = np.argsort(-probs, axis=None)[: 2 * len(names)]
     pairs = [np.unravel_index(each, probs.shape) for each in order]
-    rows = [(names[i], names[j], float(probs[i, j])) for i, j in pairs]
-    table = Table(("cause", "effect", "probability"), rows, caption="Most likely edges")
+    likely = posterior.likely_edges
+    rows = [
+        (names[i], names[j], float(probs[i, j]), "*" * int(likely[i, j]))
+        for i, j in pairs
+    ]
+    columns = ("cause", "effect", "probability", "likely")
+    table = Table(columns, rows, caption="Edges, the most probable first")
     return Section("Causal graph", table)
 
 

@@ -21,15 +21,14 @@ from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
 from acbo.posterior import inputs
 from acbo.posterior.dag_sums import elements_of, masks_by_size
 from acbo.posterior.distribution import USUAL_DISCREPANCY, GraphPosterior
-from acbo.posterior.inputs import Fit, check_fits
+from acbo.posterior.inputs import Fit, check_fits, free_moments, standardized
 from acbo.posterior.subset_scores import (
     CANDIDATES,
     FEW_VARIABLES,
-    free_moments,
     log_sum,
     score_subsets,
     screen_causes,
-    standardized,
+    tame_tails,
 )
 from jaxrig.compile_guard import compile_once
 
@@ -92,7 +91,8 @@ def sample_graphs(
     )
     wanted, banned = (rule[pairs] for rule in rules)
     told = None if given is None else given[pairs]
-    found = _infer(moved, wanted, banned, told, (slots, chains, sweeps, seed))
+    effort = slots, chains, sweeps, seed
+    found = _infer(tame_tails(moved), wanted, banned, told, effort)
     back = np.argsort(order)
     turned = np.ix_(back, back)
     candidates_of = np.append(order, len(order))[found.candidates[back]]

@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from acbo.posterior import inputs
+from acbo.posterior.inputs import free_moments, standardized
 from acbo.posterior.scores import ScorePrior
 
 CANDIDATES = 12  # per variable; a table of 2**12 subsets for each
@@ -33,6 +34,7 @@ DENSITY_ROWS = 20  # fewer do not tell a density
 # are those of the strongest candidates and curves have at most two of these causes.
 FEW_VARIABLES = 13
 STRONGEST = 8
+LONG_TAILS = 1.8  # standard deviations of a Gaussian as wide in the middle half
 FREQUENCIES = (0.8, 1.6)  # of curves, per standard deviation of the cause
 CURVE_VARIANCES = (1.0, 10.0)
 ROWS_AT_ONCE = 128
@@ -46,32 +48,6 @@ def log_sum(terms: np.ndarray) -> np.ndarray:
     most = np.where(np.isfinite(most), most, 0.0)
     with np.errstate(divide="ignore"):
         return most + np.log(np.exp(terms - most).sum(axis=0))
-
-
-def standardized(table: inputs.CheckedData) -> Float[np.ndarray, "n d"]:
-    """Return z-scores by the observational rows, or by all if fewer than two are.
-
-    A column that only experiments vary has the scale of all rows.
-    """
-    observed = ~table.intervened.any(axis=1)
-    chosen = table.values[observed] if observed.sum() >= 2 else table.values
-    mean = chosen.mean(axis=0)
-    whole = np.sqrt(((table.values - mean) ** 2).mean(axis=0))
-    scale = np.where(np.ptp(chosen, axis=0) > 0, chosen.std(axis=0), whole)
-    return (table.values - mean) / np.where(scale > 0, scale, 1)
-
-
-def free_moments(
-    z: Float[np.ndarray, "n d"], intervened: Bool[np.ndarray, "n d"]
-) -> Float[np.ndarray, "d e e"]:
-    """Return for every variable the moments of (1, z) over rows where it was free."""
-    design = np.concatenate([np.ones((len(z), 1)), z], axis=1)
-    whole = design.T @ design
-    grams = np.empty((z.shape[1], *whole.shape))
-    for j, was_set in enumerate(intervened.T):
-        # Few rows are set, so they are taken out of the sum over all.
-        grams[j] = whole - design[was_set].T @ design[was_set]
-    return grams
 
 
 def screen_causes(
@@ -139,6 +115,46 @@ def _forward_ranking(
         row = rest[every, best]
         pivot = np.maximum(own[every, best], 1e-9)
         rest = rest - row[:, :, None] * (row / pivot[:, None])[:, None, :]
+    return found
+
+
+def tame_tails(table: inputs.CheckedData) -> inputs.CheckedData:
+    """Return the table with long tails drawn in, where its columns fit better so.
+
+    Where quantities vary by factors, as in chains of noise that grows with its cause, a
+    few rows decide every sum of squares. asinh of the distance from the median is a
+    line in the middle and a logarithm far out.
+    """
+    resting = ~table.intervened.any(axis=1)
+    rows = table.values[resting] if resting.sum() >= DENSITY_ROWS else table.values
+    median, spread = np.median(rows, axis=0), rows.std(axis=0)
+    width = 1.4826 * np.median(np.abs(rows - median), axis=0)
+    width = np.where(width > 1e-6 * spread, width, np.where(spread > 0, spread, 1))
+    if (spread <= LONG_TAILS * width).all():
+        return table
+    free = ~table.intervened
+    plain = table._replace(values=(table.values - median) / width)
+    tamed = table._replace(values=np.arcsinh(plain.values))
+    # Densities of one quantity on two scales differ by the derivative.
+    slope = np.where(free, -0.5 * np.log1p(plain.values**2), 0).sum(axis=0)
+    gain = _log_densities(tamed) + slope / np.maximum(free.sum(axis=0), 1)
+    return tamed if np.mean(gain - _log_densities(plain)) > 0 else table
+
+
+def _log_densities(table: inputs.CheckedData) -> Float[np.ndarray, " d"]:
+    """Return nats per row of every variable, given the three that tell most of it."""
+    z = standardized(table)
+    d = z.shape[1]
+    grams = free_moments(z, table.intervened)
+    rankings = _forward_ranking(grams, np.eye(d, dtype=bool), min(3, d - 1))
+    found = np.zeros(d)
+    for j, own in enumerate(rankings):
+        free = ~table.intervened[:, j]
+        design = np.column_stack([np.ones(free.sum()), z[free][:, own]])
+        y = table.values[free, j]
+        left = y - design @ np.linalg.lstsq(design, y, rcond=1e-6)[0]
+        shape = DENSITY_SHARE * negentropy(left[None])[0]
+        found[j] = shape - 0.5 * np.log(left.var() + 1e-12)
     return found
 
 

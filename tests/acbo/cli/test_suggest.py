@@ -111,6 +111,11 @@ def test_edges_and_a_picture(call_graph, tmp_path):
     edges = json.loads(call_graph(path, "--least", "0", "--json").output)
     chances = [edge["probability"] for edge in edges]
     assert chances == sorted(chances, reverse=True)
+    # The edges of highest expected F1 are the likeliest ones, and some there are.
+    likely = [edge["likely"] for edge in edges]
+    assert likely == sorted(likely, reverse=True)
+    assert likely[0]
+    assert done.output.count("*") == sum(likely)
     assert {(e["cause"], e["effect"]) for e in edges} == {
         (a, b) for a in "XYZ" for b in "XYZ" if a != b
     }
@@ -149,7 +154,7 @@ def test_many_variables_are_not_left_to_the_network(tmp_path):
 
 def test_a_table_unlike_training_is_told_so(monkeypatch, tmp_path):
     def against(values, intervened, **options):
-        effects_first = np.where(np.tri(values.shape[1], k=-1), 0.6, 0.1)
+        effects_first = np.where(np.tri(values.shape[1], k=-1), 0.6, 0.2)
         return sample_graphs(values, intervened, opinion=effects_first, **options)
 
     draw = np.random.default_rng(0)

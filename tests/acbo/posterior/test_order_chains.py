@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acbo.posterior import inputs
+from acbo.posterior.inputs import free_moments, standardized
 from acbo.posterior.order_chains import sample_graphs
 from acbo.posterior.scores import ScorePrior
 from acbo.posterior.subset_scores import (
@@ -17,11 +18,10 @@ from acbo.posterior.subset_scores import (
     FREQUENCIES,
     HIDDEN_CAUSE,
     WEIGHT_VARIANCES,
-    free_moments,
     negentropy,
     score_subsets,
     screen_causes,
-    standardized,
+    tame_tails,
 )
 
 
@@ -215,14 +215,18 @@ def test_six_causes_of_one_variable_are_all_found():
     assert (found.edge_probs[6:8, 8] < 0.3).all()
 
 
-@pytest.mark.parametrize("d", [6, 20])
-def test_shift_scale_and_order_of_columns_and_rows_change_nothing(d):
-    """With few variables orders are summed, with many sampled: neither may tell."""
+@pytest.mark.parametrize(
+    ("d", "shape"), [(6, np.array), (6, lambda x: np.sinh(3 * x)), (20, np.array)]
+)
+def test_shift_scale_and_order_of_columns_and_rows_change_nothing(d, shape):
+    """With few variables orders are summed, with many sampled: neither may tell. Nor
+    may long tails, which are drawn in.
+    """
     draw = np.random.default_rng(d)
     present = np.triu(draw.random((d, d)) < 4 / d, 1)
     weights = np.where(present, draw.normal(size=(d, d)), 0)
     values, flags = linear_data(weights, 80, d, settings=[(2, 1.0, 10)])
-    flags[:3, 4] = True
+    values, flags[:3, 4] = shape(values), True
     plain = sample_graphs(values, flags)
     scale = 10.0 ** draw.integers(-3, 5, d) * draw.choice([-1, 1], d)
     columns, rows = draw.permutation(d), draw.permutation(len(values))
@@ -235,6 +239,36 @@ def test_shift_scale_and_order_of_columns_and_rows_change_nothing(d):
         (found.confounded_probs, plain.confounded_probs),
     ):
         np.testing.assert_allclose(one, other[turned], atol=1e-5)
+
+
+def test_tails_are_drawn_in_where_quantities_vary_by_factors():
+    weights = np.diag(np.full(5, 1.2), 1)
+    settings = [(j, 2.0, 20) for j in range(5)]
+    logs, flags = linear_data(weights, 300, settings=settings)
+    table = inputs.check_data(np.sinh(logs), flags, None)
+    tamed = tame_tails(table)
+    for found, expected in zip(tamed.values.T, logs.T, strict=True):
+        assert np.corrcoef(found, expected)[0, 1] > 0.9
+    present = sample_graphs(table.values, flags).edge_probs > 0.5
+    np.testing.assert_array_equal(present, weights > 0)
+    # In a small unit too, and beside a column that does not vary.
+    still = np.column_stack([1e-9 * table.values, np.full(len(logs), 7.0)])
+    beside = np.column_stack([flags, np.zeros(len(logs), bool)])
+    again = tame_tails(inputs.check_data(still, beside, None, constants=True))
+    np.testing.assert_allclose(again.values[:, :6], tamed.values, rtol=1e-9)
+    assert not again.values[:, 6].any()
+
+
+@pytest.mark.parametrize("noise", ["normal", "standard_t"])
+def test_tails_of_linear_models_stay(noise):
+    draw = np.random.default_rng(0)
+    of_noise = {"normal": (), "standard_t": (3,)}[noise]
+    for _ in range(10):
+        x = getattr(draw, noise)(*of_noise, size=(300, 6))
+        for j in range(1, 6):
+            x[:, j] += 1.5 * x[:, j - 1]
+        table = inputs.check_data(x, None, None)
+        assert tame_tails(table) is table
 
 
 def test_constraints_hold_in_every_graph():
@@ -277,7 +311,7 @@ def test_an_opinion_against_the_rows_counts_less(seed):
     assert not agreed.unlike_training
     assert not contradicted.unlike_training
     # An opinion that denies in doubt what the rows are sure of is the worse one.
-    denied = sample_graphs(*data, opinion=np.where(weights.T, 0.8, 0.1))
+    denied = sample_graphs(*data, opinion=np.where(weights.T, 0.6, 0.2))
     assert denied.unlike_training
     assert "times as surely as it contradicts them" in denied.note
     for found in (agreed, contradicted, denied):
