@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from acbo.named.cells import commas_are_decimal, plain_cell, read_column
+from acbo.named.cells import LISTED, commas_are_decimal, plain_cell, read_column
 from acbo.named.names import find_name, plain_name
 from acbo.named.tables import (
     TARGETS_COLUMN,
@@ -49,6 +49,8 @@ FLAG = re.compile(
 )
 FLAGGED = ("1", "1.0", "true", "yes", "y", "x", "set")
 NOT_FLAGGED = ("0", "0.0", "false", "no", "n", "-", "")
+
+TWIN = 0.999  # correlation of what is hardly another quantity
 
 
 def read_table(
@@ -152,6 +154,10 @@ def _open(
         wanted = find_name(target, list(frame.columns), "target")
         if wanted != target:
             notes.append(f"the target is the column {wanted!r}")
+        # pandas numbers columns of one name.
+        again = [n for n in frame.columns if re.sub(r"\.\d+$", "", n) == wanted != n]
+        notes += [f"{name!r} was left out: it is the target again" for name in again]
+        frame = frame.drop(columns=again)
     return frame, sets, wanted, notes
 
 
@@ -347,5 +353,12 @@ def _telling(
         if same:
             notes.append(f"{name!r} was left out: it is equal to {same[0]!r}")
             continue
+        outcome = kept[target][usable] if target in kept else 0 * cells
+        alike = usable.sum() > LISTED and np.ptp(outcome) > 0
+        if alike and abs(np.corrcoef(cells, outcome)[0, 1]) > TWIN:
+            notes.append(
+                f"{name!r} goes with {target!r} almost exactly: if it is the same "
+                "measurement in another form, leave it out (ignore)"
+            )
         kept[name] = numbers[name]
     return {name: kept[name] for name in numbers if name in kept}

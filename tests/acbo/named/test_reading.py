@@ -160,6 +160,11 @@ def test_cells_that_are_no_numbers_are_missing():
         ("#,x,y\n1,1,2\n2,4,5\n3,5,9\n", [1, 2], "'#' was left out: it numbers"),
         ("id,x,y\n71,1,2\n12,4,5\n93,5,9\n", [1, 2], "'id' was left out: it numbers"),
         ("x,x,y\n1,3,2\n4,1,5\n5,0,9\n", [1, 3, 2], "'x.1' is another column 'x'"),
+        (
+            "x,y,y\n1,3,2\n4,1,5\n5,0,9\n",
+            [1, 3],
+            "'y.1' was left out: it is the target",
+        ),
         ("x y\n1 2\n4   5\n5 9\n", [1, 2], None),
         ("\n \nx;y\n1,5;2;\n4;5;\n5;9;\n", [1.5, 2], None),
         ("sep=;\nx;y\n1,5;2\n4;5\n5;9\n", [1.5, 2], "above the header: sep="),
@@ -211,6 +216,11 @@ def test_columns_of_levels_and_of_odd_types():
     assert table.names == ("Catalyst", "Yield (%)", "Temp copy")
     assert any("complex" in note for note in table.notes)
     assert any("durations" in note for note in table.notes)
+    near = {"Temp copy": NUMBERS[:, 2] * 2 + 1e-3 * NUMBERS[:, 0]}
+    twins = [
+        n for n in read_table(messy(**near), "yield").notes if "almost exactly" in n
+    ]
+    assert [note[:11] for note in twins] == ["'Temp copy'"]
 
 
 def test_a_mapping_is_a_table_too():
