@@ -175,6 +175,8 @@ def test_cells_that_are_no_numbers_are_missing():
             "points",
         ),
         ("x;z;y\n1.013;0.25;3\n250;1.5;4\n9.001;1;7\n", [1.013, 0.25, 3], None),
+        ("x\tnote\ty\n1.013\ttook 2,5 h\t2\n1.25\t\t3\n3.5\t\t7\n", [1.013, 2], "note"),
+        ("x;z;y\n1.013;0,25;3\n1.25;1,5;4\n9.001;1;7\n", [1.013, 0.25, 3], None),
         ('"x\n(g)","y\n(%)"\n1,2\n4,5\n5,9\n', [1, 2], "column 'y (%)'"),
         ("x,y\n,\n1,2\n,\n4,5\n5,9\n,\n", [1, 2], None),
         ("x;y\n0,5;1\n<0,1;7\n0,7;2\n0,9;3\n", [0.5, 1], "'<0,1' is not a number and"),
