@@ -184,6 +184,9 @@ def test_cells_that_are_no_numbers_are_missing():
         ("x,y\n16.1 \u00b1 0.5,1\n2 \u00b1 0.5,2\n3,3\n", [16.1, 1], "spreads such as"),
         ('x,y\n"$1,050.5",1\n"$2,000",2\n"$3,000.25",3\n', [1050.5, 1], "unit $"),
         ("x;y\n1,5E-6;1\n2E-6;2\n3E-6;3\n", [1.5e-6, 1], None),
+        ("no,x,y\n1a,1,2\n1b,4,5\n2a,5,9\n", [1, 2], "'no' was left out: it is text"),
+        ("run,x,y\n7,1,2\n9,4,5\nbad,6,3\n6,5,9\n", [7, 1, 2], "'bad' is not a"),
+        ("at,x,y\n1st St,1,2\n2nd St,4,5\nElm,5,9\n", [1, 2], "'at' was left out"),
         (
             "rep,x,y\n1,1,2\n2,4,5\n1,5,9\n",
             [1, 2],
