@@ -176,8 +176,6 @@ def _as_frame(data: Any) -> tuple[Any, list[str]]:
             f"data is a {type(data).__name__}: give a pandas DataFrame, a mapping of "
             "columns, or the path of a CSV file"
         )
-    if not len(frame):
-        raise ValueError("the table has no rows: give at least 2")
     named = [
         " ".join(map(str, name)) if isinstance(name, tuple) else str(name)
         for name in frame.columns
@@ -199,6 +197,8 @@ def _as_frame(data: Any) -> tuple[Any, list[str]]:
     if empty:
         notes.append(f"{_names(empty)} was left out: the column is empty")
     frame = frame.drop(columns=empty).dropna(how="all")
+    if not len(frame):
+        raise ValueError("the table has no rows: give at least 2")
     if units := units_below_header(frame):
         notes.append(f"the row below the header holds units ({units}): left out")
         frame = frame.iloc[1:]
@@ -259,7 +259,8 @@ def _flag_columns(
         variable = variables.get(told[1] or told[2]) if told else None
         if variable is None or name in ignored:
             continue
-        words = frame[name].fillna("").map(lambda cell: str(cell).strip().casefold())
+        cells = frame[name].astype(object).where(frame[name].notna(), "")
+        words = cells.map(lambda cell: str(cell).strip().casefold())
         if words.isin((*FLAGGED, *NOT_FLAGGED)).all():
             found[name] = variable, words.isin(FLAGGED).to_numpy()
     return found

@@ -243,7 +243,7 @@ def test_columns_that_flag_what_was_set():
     assert table.names == read_table(messy(), "yield").names
     assert np.argwhere(table.intervened).tolist() == [[0, 1], [0, 2], [1, 2], [11, 1]]
     assert any("'Dose set?' was read as whether 'dose'" in n for n in table.notes)
-    flags = {"temp_was_set": [True] + [None] * 11, "do_Dose": [1, 1] + [0] * 10}
+    flags = {"temp_was_set": [1.0, 0.0] + [None] * 10, "do_Dose": [1, 1] + [0] * 10}
     same = read_table(messy(**flags, do=[""] * 11 + ["temp"]), "yield")
     np.testing.assert_array_equal(same.intervened, table.intervened)
     # Neither a flag of nothing, nor what a variable was set to.
@@ -295,6 +295,7 @@ def test_what_cannot_be_read(change, target, message):
     ("data", "message"),
     [
         (b"x,y\n1,2,3\n2,3,5\n4,5,7\n", "more cells than the header"),
+        (b"y\nNone\n", "the table has no rows"),
         (b"x y\nday1 1 2\nday2 2 3\n", "more cells than the header"),
         (b"PK\x03\x04\0\0", "table.csv: the file is not text"),
         (
