@@ -107,8 +107,9 @@ def read_column(column: Any, name: str, decimal: bool) -> Column:
     cells = [str(cell) for cell in column[given]]
     if all(map(DATE.fullmatch, cells)):
         return Column(None, "it holds dates or times")
-    found = None if _is_usual(plain) else _read_quantities(cells, given, decimal)
-    if found is not None:
+    # Samples 1a, 1b and 2a are no quantities.
+    most = 1 if _is_usual(plain) else MOST_UNITS
+    if found := _read_quantities(cells, given, decimal, most):
         return found
     if _names_rows(plain, words, cells):
         return Column(None, "it numbers or names the rows")
@@ -202,7 +203,7 @@ def _ways_to_read(parts: Iterable[re.Match[str] | None]) -> tuple[Any, ...]:
 
 
 def _read_quantities(
-    cells: Sequence[str], given: np.ndarray, decimal: bool
+    cells: Sequence[str], given: np.ndarray, decimal: bool, most_units: int
 ) -> Column | None:
     """Return numbers without their units and spreads, if half of the cells or more are
     numbers; other cells count as missing, and the note tells.
@@ -219,9 +220,11 @@ def _read_quantities(
         read[[bool(ending) for ending in endings]] = np.nan
         units.clear()
     there = np.isfinite(read)
-    if not there.any() or 2 * there.sum() < sum(known) or len(units) > MOST_UNITS:
+    if not there.any() or 2 * there.sum() < sum(known) or len(units) > most_units:
         return None
     if len(units) > 1:
+        if there.sum() < sum(known):
+            return None
         raise ValueError(
             f"its values are in different units ({', '.join(sorted(units))}): convert "
             "them to one, or leave the column out (ignore, or --ignore)"

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from acbo.named.cells import commas_are_decimal, plain_cell, read_column
+from acbo.named.cells import LISTED, commas_are_decimal, plain_cell, read_column
 from acbo.named.names import find_name, plain_name
 from acbo.named.tables import (
     TARGETS_COLUMN,
@@ -49,6 +49,8 @@ FLAG = re.compile(
 )
 FLAGGED = ("1", "1.0", "true", "yes", "y", "x", "set")
 NOT_FLAGGED = ("0", "0.0", "false", "no", "n", "-", "")
+
+TWIN = 0.999  # correlation of what is hardly another quantity
 
 
 def read_table(
@@ -152,6 +154,10 @@ def _open(
         wanted = find_name(target, list(frame.columns), "target")
         if wanted != target:
             notes.append(f"the target is the column {wanted!r}")
+        # pandas numbers columns of one name.
+        again = [n for n in frame.columns if re.sub(r"\.\d+$", "", n) == wanted != n]
+        notes += [f"{name!r} was left out: it is the target again" for name in again]
+        frame = frame.drop(columns=again)
     return frame, sets, wanted, notes
 
 
@@ -170,8 +176,6 @@ def _as_frame(data: Any) -> tuple[Any, list[str]]:
             f"data is a {type(data).__name__}: give a pandas DataFrame, a mapping of "
             "columns, or the path of a CSV file"
         )
-    if not len(frame):
-        raise ValueError("the table has no rows: give at least 2")
     named = [
         " ".join(map(str, name)) if isinstance(name, tuple) else str(name)
         for name in frame.columns
@@ -193,6 +197,8 @@ def _as_frame(data: Any) -> tuple[Any, list[str]]:
     if empty:
         notes.append(f"{_names(empty)} was left out: the column is empty")
     frame = frame.drop(columns=empty).dropna(how="all")
+    if not len(frame):
+        raise ValueError("the table has no rows: give at least 2")
     if units := units_below_header(frame):
         notes.append(f"the row below the header holds units ({units}): left out")
         frame = frame.iloc[1:]
@@ -253,7 +259,8 @@ def _flag_columns(
         variable = variables.get(told[1] or told[2]) if told else None
         if variable is None or name in ignored:
             continue
-        words = frame[name].fillna("").map(lambda cell: str(cell).strip().casefold())
+        cells = frame[name].astype(object).where(frame[name].notna(), "")
+        words = cells.map(lambda cell: str(cell).strip().casefold())
         if words.isin((*FLAGGED, *NOT_FLAGGED)).all():
             found[name] = variable, words.isin(FLAGGED).to_numpy()
     return found
@@ -347,5 +354,12 @@ def _telling(
         if same:
             notes.append(f"{name!r} was left out: it is equal to {same[0]!r}")
             continue
+        outcome = kept[target][usable] if target in kept else 0 * cells
+        alike = usable.sum() > LISTED and np.ptp(outcome) > 0
+        if alike and abs(np.corrcoef(cells, outcome)[0, 1]) > TWIN:
+            notes.append(
+                f"{name!r} goes with {target!r} almost exactly: if it is the same "
+                "measurement in another form, leave it out (ignore)"
+            )
         kept[name] = numbers[name]
     return {name: kept[name] for name in numbers if name in kept}

@@ -170,7 +170,7 @@ def read_frame(path: str | os.PathLike[str]) -> Any:
     if separator not in _unquoted(header):
         separator = r"\s+"
     # Where semicolons separate, commas are decimal, and maybe elsewhere too.
-    commas = separator != "," and bool(DECIMAL_COMMA.search(text))
+    commas = separator != "," and _has_decimal(",", text, separator)
     point = "," if commas or separator == ";" else "."
     options = {"sep": separator, "decimal": point, "skipinitialspace": True}
     try:
@@ -182,7 +182,8 @@ def read_frame(path: str | os.PathLike[str]) -> Any:
                 io.StringIO(text), na_values=MISSING, index_col=False, **options
             )
             frame.columns = frame.columns.str.strip()
-            frame.attrs |= {"notes": notes, "decimal_commas": commas}
+            alone = commas and not _has_decimal(".", text, separator)
+            frame.attrs |= {"notes": notes, "decimal_commas": alone}
             return frame
     except pandas.errors.ParserWarning:
         raise ValueError(
@@ -196,8 +197,15 @@ def read_frame(path: str | os.PathLike[str]) -> Any:
 
 
 SEPARATORS = (",", ";", "\t", "|")
-DECIMAL_COMMA = re.compile(r"\d,\d{1,2}(?!\d)|(?<!\d)0,\d")  # no thousands
 QUOTED = re.compile(r'(?<![^,;\t|\n])"[^"]*"(?=[,;\t|\r\n]|$)')  # whole cells
+
+
+def _has_decimal(point: str, text: str, separator: str) -> bool:
+    """Return whether a cell is a number with this decimal point, and not thousands."""
+    point = re.escape(point)
+    edge = r"\s" if separator == r"\s+" else rf"{re.escape(separator)}\r\n"
+    number = rf"[-+]?(?:\d*{point}\d{{1,2}}|0{point}\d+|\d+{point}\d{{4,}})"
+    return bool(re.search(rf"(?:^|[{edge}]) *{number} *(?:[{edge}]|$)", text))
 
 
 def _unquoted(line: str) -> str:

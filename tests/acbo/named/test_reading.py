@@ -160,6 +160,7 @@ def test_cells_that_are_no_numbers_are_missing():
         ("#,x,y\n1,1,2\n2,4,5\n3,5,9\n", [1, 2], "'#' was left out: it numbers"),
         ("id,x,y\n71,1,2\n12,4,5\n93,5,9\n", [1, 2], "'id' was left out: it numbers"),
         ("x,x,y\n1,3,2\n4,1,5\n5,0,9\n", [1, 3, 2], "'x.1' is another column 'x'"),
+        ("x,y,y\n1,3,2\n4,1,5\n5,0,9\n", [1, 3], "'y.1' was left out"),
         ("x y\n1 2\n4   5\n5 9\n", [1, 2], None),
         ("\n \nx;y\n1,5;2;\n4;5;\n5;9;\n", [1.5, 2], None),
         ("sep=;\nx;y\n1,5;2\n4;5\n5;9\n", [1.5, 2], "above the header: sep="),
@@ -174,6 +175,8 @@ def test_cells_that_are_no_numbers_are_missing():
             "points",
         ),
         ("x;z;y\n1.013;0.25;3\n250;1.5;4\n9.001;1;7\n", [1.013, 0.25, 3], None),
+        ("x\tnote\ty\n1.013\ttook 2,5 h\t2\n1.25\t\t3\n3.5\t\t7\n", [1.013, 2], "note"),
+        ("x;z;y\n1.013;0,25;3\n1.25;1,5;4\n9.001;1;7\n", [1.013, 0.25, 3], None),
         ('"x\n(g)","y\n(%)"\n1,2\n4,5\n5,9\n', [1, 2], "column 'y (%)'"),
         ("x,y\n,\n1,2\n,\n4,5\n5,9\n,\n", [1, 2], None),
         ("x;y\n0,5;1\n<0,1;7\n0,7;2\n0,9;3\n", [0.5, 1], "'<0,1' is not a number and"),
@@ -181,6 +184,9 @@ def test_cells_that_are_no_numbers_are_missing():
         ("x,y\n16.1 \u00b1 0.5,1\n2 \u00b1 0.5,2\n3,3\n", [16.1, 1], "spreads such as"),
         ('x,y\n"$1,050.5",1\n"$2,000",2\n"$3,000.25",3\n', [1050.5, 1], "unit $"),
         ("x;y\n1,5E-6;1\n2E-6;2\n3E-6;3\n", [1.5e-6, 1], None),
+        ("no,x,y\n1a,1,2\n1b,4,5\n2a,5,9\n", [1, 2], "'no' was left out: it is text"),
+        ("run,x,y\n7,1,2\n9,4,5\nbad,6,3\n6,5,9\n", [7, 1, 2], "'bad' is not a"),
+        ("at,x,y\n1st St,1,2\n2nd St,4,5\nElm,5,9\n", [1, 2], "'at' was left out"),
         (
             "rep,x,y\n1,1,2\n2,4,5\n1,5,9\n",
             [1, 2],
@@ -211,6 +217,11 @@ def test_columns_of_levels_and_of_odd_types():
     assert table.names == ("Catalyst", "Yield (%)", "Temp copy")
     assert any("complex" in note for note in table.notes)
     assert any("durations" in note for note in table.notes)
+    near = {"Temp copy": NUMBERS[:, 2] * 2 + 1e-3 * NUMBERS[:, 0]}
+    twins = [
+        n for n in read_table(messy(**near), "yield").notes if "almost exactly" in n
+    ]
+    assert [note[:11] for note in twins] == ["'Temp copy'"]
 
 
 def test_a_mapping_is_a_table_too():
@@ -232,7 +243,7 @@ def test_columns_that_flag_what_was_set():
     assert table.names == read_table(messy(), "yield").names
     assert np.argwhere(table.intervened).tolist() == [[0, 1], [0, 2], [1, 2], [11, 1]]
     assert any("'Dose set?' was read as whether 'dose'" in n for n in table.notes)
-    flags = {"temp_was_set": [True] + [None] * 11, "do_Dose": [1, 1] + [0] * 10}
+    flags = {"temp_was_set": [1.0, 0.0] + [None] * 10, "do_Dose": [1, 1] + [0] * 10}
     same = read_table(messy(**flags, do=[""] * 11 + ["temp"]), "yield")
     np.testing.assert_array_equal(same.intervened, table.intervened)
     # Neither a flag of nothing, nor what a variable was set to.
@@ -284,6 +295,7 @@ def test_what_cannot_be_read(change, target, message):
     ("data", "message"),
     [
         (b"x,y\n1,2,3\n2,3,5\n4,5,7\n", "more cells than the header"),
+        (b"y\nNone\n", "the table has no rows"),
         (b"x y\nday1 1 2\nday2 2 3\n", "more cells than the header"),
         (b"PK\x03\x04\0\0", "table.csv: the file is not text"),
         (
