@@ -16,8 +16,6 @@ NUM_OPERATIONS = 42
 # mode -> (next, previous, first unsolved)
 SWITCHES = {0: (35, 36, 40), 1: (37, 38, 41)}
 
-build_task = JaxArcTask
-
 
 @dataclass
 class Puzzle:

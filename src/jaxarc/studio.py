@@ -19,8 +19,8 @@ from jaxarc.bits import PADDING
 from jaxarc.draw.cells import read_cells
 from jaxarc.learning.planner import plan
 from jaxarc.learning.solver import load_solver, predict
+from jaxarc.ops.operations import FIRST_CONTROL, get_operation_name
 from jaxarc.ops.operations import ARCLEOperationType as Op
-from jaxarc.ops.operations import get_operation_name
 from jaxarc.recording import (
     Box,
     TaskPlayer,
@@ -230,6 +230,8 @@ def step(desk: Desk, request: Mapping[str, Any]) -> dict[str, Any]:
         game = _game(desk, request)
         operation = required(request, "operation", int)
         get_operation_name(operation)
+        if FIRST_CONTROL <= operation != Op.RESET_CURRENT_PAIR:
+            raise ValueError("a game is about one test: begin another one")
         game.player.step(operation, _box(request.get("box")))
         game.undone.clear()
         return _kept(desk, game)

@@ -200,6 +200,12 @@ class ByteCache:
                 self._store.delete(_blob_name(key))
             self._keep(key, value)
 
+    def release(self) -> None:
+        """Remove all values from memory; with a store they move there."""
+        with self._lock:
+            while self._items:
+                self._evict()
+
     def clear(self) -> None:
         """Forget every value, in memory and in the store."""
         with self._lock:

@@ -69,6 +69,7 @@ def test_wrong_requests_are_refused_in_words(desk):
     for call, request, words in (
         (studio.step, game | {"operation": 99}, "operations are 0 to"),
         (studio.step, game | {"operation": "3"}, "operation is '3'"),
+        (studio.step, game | {"operation": 37}, "a game is about one test"),
         (studio.step, game | {"operation": 3, "box": [0, 0, 0, 40]}, "outside"),
         (studio.step, game | {"operation": 3, "box": [1]}, "four whole numbers"),
         (studio.undo, game, "no step to undo"),

@@ -48,9 +48,8 @@ def test_the_whole_section(monkeypatch):
     monkeypatch.setattr(demo, "UPDATES", 30)
     section = demo.arc_section(Meter())
     parts = list(every_part(section.parts))
-    tables = [part for part in parts if isinstance(part, Table)]
-    assert [len(table.rows) for table in tables] == [3, 3]
-    assert [row[0] for row in tables[0].rows] == ["point", "bbox", "mask"]
+    (claims,) = [part for part in parts if isinstance(part, Table)]
+    assert claims.rows[2][1:] == ("1,000+", "4")
     players = [part for part in parts if isinstance(part, Player)]
     assert [len(player.frames) for player in players] == [6, 6]
     assert any(isinstance(part, Figure) for part in parts)

@@ -33,16 +33,6 @@ class CompressedStorage(BlobStore):
         super().__init__(base_path, compression_level, suffix=".pkl.gz")
 
 
-class PictureCache(ByteCache):
-    """The values used last, the others in files if there is a storage."""
-
-    def release(self) -> None:
-        """Remove all values from memory; with a storage they move to files."""
-        with self._lock:
-            while self._items:
-                self._evict()
-
-
 class MemoryManager:
     """Watches the memory of this process and releases what can be loaded again.
 
@@ -61,7 +51,7 @@ class MemoryManager:
     ):
         self.max_total_memory_mb = max_total_memory_mb
         self.storage = CompressedStorage(storage_path) if storage_path else None
-        self.cache = PictureCache(int(max_cache_memory_mb * MIB), 1000, self.storage)
+        self.cache = ByteCache(int(max_cache_memory_mb * MIB), 1000, self.storage)
         self._thresholds: tuple[int, int, int] | None = None
         self._loaders: WeakSet[LazyLoader[Any]] = WeakSet()
         self._lock = threading.Lock()

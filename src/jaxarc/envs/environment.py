@@ -194,12 +194,13 @@ class Environment(Identified):
 
     def observation_space(self, env_params: Params = None) -> Bounded:
         """Return the space of grids of the buffer's padded shape."""
-        return grid_space(*self.params.buffer.get_grid_shape())
+        return grid_space(*(env_params or self.params).buffer.get_grid_shape())
 
     def action_space(self, env_params: Params = None) -> DictSpace:
         """Return an operation and a set of cells."""
-        operations = self.params.config.action.max_operations
-        return action_space(operations, *self.params.buffer.get_grid_shape())
+        params = env_params or self.params
+        operations = params.config.action.max_operations
+        return action_space(operations, *params.buffer.get_grid_shape())
 
     def reward_space(self, env_params: Params = None) -> Bounded:
         """Return any reward."""
@@ -211,7 +212,7 @@ class Environment(Identified):
 
     def state_space(self, env_params: Params = None) -> DictSpace:
         """Return what of a state is a grid."""
-        shape = self.params.buffer.get_grid_shape()
+        shape = (env_params or self.params).buffer.get_grid_shape()
         grids = ("working_grid", "target_grid", "clipboard")
         return DictSpace(tuple((name, grid_space(*shape)) for name in grids))
 

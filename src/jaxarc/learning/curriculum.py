@@ -99,8 +99,9 @@ def prioritized(
 def focus(key: PRNGKeyArray, params: EnvParams, weights: Weights, count: int = 256):
     """Return parameters whose episodes start on `count` tasks drawn by their weights.
 
-    They take the place of `subset_indices`, so that an automatic reset draws from them:
-    hand them to `env.reset` and `env.step` as `env_params`. Needs the configuration's
+    They take the place of `subset_indices`, so that an automatic reset draws from them
+    (give rows outside of a subset the weight 0): hand them to `env.reset` and
+    `env.step` as `env_params`. Needs the configuration's
     `dataset.shuffle_tasks`, since a task may be drawn more than once.
     """
     if not params.config.dataset.shuffle_tasks:

@@ -38,8 +38,9 @@ class ComponentActionWrapper(Wrapper):
 
     def action_space(self, env_params: Params = None) -> DictSpace:
         """Return a space with a number for each component."""
-        shape = self.params.buffer.get_grid_shape()
-        operations = Discrete(self.params.config.action.max_operations)
+        params = env_params or self.params
+        shape = params.buffer.get_grid_shape()
+        operations = Discrete(params.config.action.max_operations)
         cells = [(name, Discrete(shape[axis])) for name, axis in self.kind.axes.items()]
         return DictSpace((("operation", operations), *cells))
 
@@ -72,7 +73,7 @@ class FlattenActionWrapper(Wrapper):
     """One number for a whole action: its components, the first most significant."""
 
     def __check_init__(self):
-        spaces = [space for _, space in self._components]
+        spaces = [space for _, space in self._components()]
         if not spaces or not all(isinstance(space, Discrete) for space in spaces):
             raise ValueError(
                 "only actions made of single numbers can be flattened: a mask of cells "
@@ -88,27 +89,30 @@ class FlattenActionWrapper(Wrapper):
 
     def action_space(self, env_params: Params = None) -> Discrete:
         """Return as many numbers as there are actions."""
-        return Discrete(math.prod(space.num_values for _, space in self._components))
+        components = self._components(env_params)
+        return Discrete(math.prod(space.num_values for _, space in components))
 
     def step(self, state: Any, action: Any, env_params: Params = None) -> Result:
         """Step with the action of this number."""
-        return self.env.step(state, self.unflatten(action), env_params)
+        return self.env.step(state, self.unflatten(action, env_params), env_params)
 
-    def unflatten(self, action: Any) -> dict[str, Int[Array, "*batch"]]:
+    def unflatten(
+        self, action: Any, env_params: Params = None
+    ) -> dict[str, Int[Array, "*batch"]]:
         """Return the components of a number.
 
         One that is out of range gives a first component out of range, which is refused
         or clipped as the configuration says.
         """
-        rest, components = as_int32(action, "the action"), {}
-        for name, space in reversed(self._components[1:]):
-            components[name] = rest % space.num_values
+        rest, found = as_int32(action, "the action"), {}
+        (first, _), *others = self._components(env_params)
+        for name, space in reversed(others):
+            found[name] = rest % space.num_values
             rest = rest // space.num_values
-        return {self._components[0][0]: rest} | components
+        return {first: rest} | found
 
-    @property
-    def _components(self) -> tuple[tuple[str, Any], ...]:
-        space = self.env.action_space()
+    def _components(self, env_params: Params = None) -> tuple[tuple[str, Any], ...]:
+        space = self.env.action_space(env_params)
         return space.spaces if isinstance(space, DictSpace) else ()
 
 

@@ -3,25 +3,15 @@
 import re
 import xml.etree.ElementTree as ElementTree
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from arc_episode_reference import build_task
+from arc_samples import padded
 from helpers import small_heap
 from jaxarc.draw.episodes import EpisodeFrame
+from jaxarc.types import JaxArcTask
 
 SVG = "{http://www.w3.org/2000/svg}"
-
-
-def padded_stack(grids, slots, shape):
-    data = np.full((slots, *shape), -1, np.int32)
-    masks = np.zeros((slots, *shape), bool)
-    for slot, grid in enumerate(grids):
-        height, width = grid.shape
-        data[slot, :height, :width] = grid
-        masks[slot, :height, :width] = True
-    return jnp.asarray(data), jnp.asarray(masks)
 
 
 @pytest.fixture(autouse=True)
@@ -42,9 +32,9 @@ def pairs():
 def task(pairs):
     """Two demonstrations and one test whose output is not known."""
     given, wanted = zip(*pairs, strict=True)
-    inputs, outputs = (padded_stack(grids, 3, (6, 7)) for grids in (given, wanted))
-    tests, answers = padded_stack([given[0]], 1, (6, 7)), padded_stack([], 1, (6, 7))
-    return build_task(*inputs, *outputs, 2, *tests, *answers, 1)
+    inputs, outputs = (padded(grids, 3, 6, 7) for grids in (given, wanted))
+    tests, answers = padded([given[0]], 1, 6, 7), padded([], 1, 6, 7)
+    return JaxArcTask(*inputs, *outputs, 2, *tests, *answers, 1)
 
 
 @pytest.fixture

@@ -1,24 +1,12 @@
-"""Quick calls: modules as tuples and back, one program for each way to call."""
+"""Quick calls: one program for each way to call."""
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jaxtyping import Array, Float
 
 from jaxarc.envs import direct_calls
 from jaxrig import RetraceError
-
-
-class Pair(eqx.Module):
-    left: Float[Array, "..."]
-    name: str = eqx.field(static=True)
-    right: Float[Array, "..."] | None
-    size: int = eqx.field(static=True)
-
-
-PAIR = Pair(jnp.ones(2), "a", jnp.zeros(3), 4)
 
 
 @pytest.fixture
@@ -33,28 +21,6 @@ def doubled():
         return 2 * value
 
     return direct_calls.DirectCall(double, one_by_one=True), traced
-
-
-@pytest.mark.parametrize("module", [PAIR, Pair(PAIR.left, "b", None, 1)])
-def test_a_module_comes_back_as_it_was(module):
-    parts, plan = direct_calls.take_apart(module)
-    assert parts == (module.left, module.right)
-    assert hash(plan) == hash(direct_calls.take_apart(module)[1])
-    again = direct_calls.put_together(parts, plan)
-    assert jax.tree.structure(again) == jax.tree.structure(module)
-    assert (again.name, again.size) == (module.name, module.size)
-
-
-def test_changed_fields_leave_the_module_alone():
-    changed = direct_calls.with_fields(PAIR, {"left": jnp.full(2, 7.0)})
-    assert changed.left.tolist() == [7.0, 7.0]
-    assert changed.right is PAIR.right
-    assert PAIR.left.tolist() == [1.0, 1.0]
-
-
-def test_what_is_no_module_stays_whole():
-    for value in (None, PAIR.left):
-        assert direct_calls.put_together(*direct_calls.take_apart(value)) is value
 
 
 def test_direct_calls_have_a_program_of_their_own(doubled):

@@ -5,10 +5,18 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from arc_environments import clipping, reset, small_env, step
+from arc_environments import (
+    clipping,
+    reset,
+    small_buffer,
+    small_env,
+    small_params,
+    step,
+)
 from arc_play import make_config
 from arc_states import assert_same, point
 from jaxarc.actions import BboxAction
+from jaxarc.envs.environment import Environment
 from jaxarc.envs.spaces import Discrete
 from jaxarc.wrappers import BboxActionWrapper, FlattenActionWrapper, PointActionWrapper
 from jaxrig.checks import CheckError
@@ -76,6 +84,18 @@ def test_the_first_component_is_the_most_significant(form):
     found = env.unflatten(jnp.asarray(chosen))
     for name, wanted in zip(names, np.unravel_index(chosen, sizes), strict=True):
         np.testing.assert_array_equal(found[name], wanted)
+
+
+def test_spaces_and_numbers_are_those_of_the_parameters_of_the_call():
+    fewer = clipping(action={"max_operations": 35}).with_settings(max_grid_width=7)
+    other = small_params(fewer, small_buffer(shape=(5, 7)))
+    points = PointActionWrapper(small_env())
+    assert FlattenActionWrapper(points).action_space(other) == Discrete(35 * 5 * 7)
+    found = FlattenActionWrapper(points).unflatten(8 * 35 + 3 * 7 + 6, other)
+    assert [int(found[name]) for name in ("operation", "row", "col")] == [8, 3, 6]
+    for space in ("observation_space", "action_space", "state_space"):
+        alone = getattr(Environment(params=other), space)()
+        assert getattr(points.unwrapped, space)(other) == alone
 
 
 def test_a_flat_number_is_operation_row_and_column():
