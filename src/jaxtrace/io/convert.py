@@ -272,6 +272,7 @@ def _to_lines(store: FrameStore, target: Path, progress: Progress) -> None:
 
 def _to_npz(store: FrameStore, target: Path, progress: Progress) -> None:
     times, arrays = store.read()
+    arrays |= store.read_particles()
     with atomic_write(target) as file:
         np.savez_compressed(file, allow_pickle=False, times=times, **arrays)
     progress(store.frames, store.frames)

@@ -60,6 +60,7 @@ def test_a_recorded_run_to_arrays_and_rows(recorded, tmp_path):
     with np.load(convert(recorded, tmp_path / "run.npz")) as arrays:
         np.testing.assert_array_equal(arrays["positions"], POSITIONS)
         np.testing.assert_array_equal(arrays["times"], TIMES)
+        np.testing.assert_array_equal(arrays["status"], STATUS)
     with open(convert(recorded, tmp_path / "run.csv"), newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 70 * 4 - 23
