@@ -64,6 +64,13 @@ def test_a_trajectory_plays_and_counts():
     page = page_of(Trajectory(paths, turn[:, 0]))
     assert 'data-frames="5" data-points="2"' in page
     assert re.search(r"in the domain at the end</td><td[^>]*>2<", page)
+    paths[:, 1] = np.nan  # a seed that is nowhere
+    assert re.search(
+        r"mean path length</td><td[^>]*>0\.9", page_of(Trajectory(paths, turn[:, 0]))
+    )
+    for frames, particles in ((0, 2), (3, 0)):
+        none = Trajectory(np.zeros((frames, particles, 3)), np.arange(float(frames)))
+        assert re.search(r"in the domain at the end</td><td[^>]*>0<", page_of(none))
 
 
 def test_a_field_shows_its_domain_and_its_speed():

@@ -154,8 +154,12 @@ def unwrapped_at(
     return found
 
 
-def first_residence(record: ExitRecord) -> Float[np.ndarray, " particles"]:
-    """Return how long each slot's first particle was inside, NaN if it still is."""
+def residence_times(record: ExitRecord) -> Float[np.ndarray, " particles"]:
+    """Return how long each slot's first particle was inside, NaN if it still is.
+
+    A slot that is recycled holds several particles; `completed_residence_times` lists
+    the stays of all of them.
+    """
     lives = find_lives(record)
     entered, left = life_times(record, lives)
     particle, index = np.unique(lives.particle, return_index=True)

@@ -229,7 +229,7 @@ class Trajectory(Shown):
             None if self.release_time is None else self.release_time[particles],
         )
 
-    residence_time = property(paths.first_residence)
+    residence_time = property(paths.residence_times)
     compute_displacement = paths.displacements
     compute_path_length = paths.path_lengths
     compute_speeds = paths.speeds

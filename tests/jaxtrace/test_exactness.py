@@ -95,12 +95,6 @@ def check(name, scale, count, dtype, tolerance):
     assert np.abs(found - expected).max() < tolerance * np.abs(expected).max()
 
 
-@pytest.mark.parametrize("name", ["graded", "slivers", "mixed", "refined"])
-def test_single_precision_at_every_scale(name):
-    for scale in (1e-6, 1.0, 1e6):
-        check(name, scale, 2_000, np.float32, 1e-5)
-
-
 def test_double_precision_at_every_scale(double):
     for scale in (1e-6, 1.0, 1e6):
         check("mixed", scale, 2_000, np.float64, 1e-12)

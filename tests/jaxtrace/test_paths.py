@@ -131,7 +131,7 @@ def test_exit_times_between_frames_are_used_and_others_are_not():
     alive = np.array([[True] * 3, [True] * 3, [False] * 3, [False] * 3])
     exits = {"alive": alive, "exit_time": [1.25, np.nan, 3.5]}
     record = Trajectory(np.zeros((4, 3, 3)), np.arange(4.0), **exits)
-    np.testing.assert_array_equal(paths.first_residence(record), [1.25, 2, 2])
+    np.testing.assert_array_equal(paths.residence_times(record), [1.25, 2, 2])
 
 
 def test_records_without_frames_or_particles_have_no_lives():

@@ -260,6 +260,12 @@ def test_what_a_sphere_cannot_do_is_refused():
         simulate(rotation(0.0), SEEDS, [0.0, 1.0], motion=Inertial(1.0))
     with pytest.raises(ValueError, match="more than one turn"):
         grid(lon=np.arange(0, 400, 5.0))
+    axes, values = ([0, 1, 2], [0, 1]), np.ones((2, 3, 2, 3))
+    dated = {"times": [0.0, 1.0], "geometry": "sphere"}
+    with pytest.raises(ValueError, match=r"t = 2 lies beyond the record"):
+        StructuredGridSampler(values, *axes, **dated)([[1.0, 0.5]], 2.0)
+    longer = StructuredGridSampler(values, *axes, extrapolation="constant", **dated)
+    np.testing.assert_array_equal(longer([[1.0, 0.5]], 2.0), [[1, 1, 1]])
     with pytest.raises(
         ValueError, match="geometry 'round': choose one of flat, sphere"
     ):

@@ -10,8 +10,8 @@ from jaxtrace.analysis.statistics import (
     compute_trajectory_statistics,
     dispersion,
     mean_squared_displacement,
-    residence_times,
 )
+from jaxtrace.paths import residence_times
 
 __all__ = [
     "KDEEstimator",

@@ -332,15 +332,6 @@ def _mean_square(
     return total / np.where(count > 0, count, np.nan)
 
 
-def residence_times(trajectory: ExitRecord) -> Float[np.ndarray, " particles"]:
-    """Return how long each slot's first particle was inside, NaN if it still is.
-
-    A slot that is recycled holds several particles; `completed_residence_times` lists
-    the stays of all of them.
-    """
-    return paths.first_residence(trajectory)
-
-
 def completed_residence_times(trajectory: ExitRecord) -> Float[np.ndarray, " stays"]:
     """Return durations of every stay that ended, recycled particles included."""
     entered, left = paths.life_times(trajectory, paths.find_lives(trajectory))

@@ -369,7 +369,8 @@ class StructuredGridSampler(Field):
     With geometry="sphere" the axes are longitude and latitude in degrees and z in
     meters, velocities are in meters per second east, north and up, and `radius` is that
     of the sphere: a grid that goes round closes, rows are held to the poles, and
-    particles that leave are absorbed.
+    particles that leave are absorbed. Beyond its times a sphere is an error unless
+    `extrapolation` is given, and other grids stay as they are at the ends.
     """
 
     def __init__(
@@ -382,7 +383,7 @@ class StructuredGridSampler(Field):
         *,
         times: Any = None,
         interpolation: str = "linear",
-        extrapolation: str = "constant",
+        extrapolation: str | None = None,
         dtype: Any = None,
         geometry: str = "flat",
         radius: float | None = None,
@@ -391,7 +392,8 @@ class StructuredGridSampler(Field):
         axes = [np.atleast_1d(np.asarray(axis, np.float64)) for axis in given]
         self.grid_x, self.grid_y, self.grid_z = axes
         if times is not None:
-            times = make_clock(times, interpolation, extrapolation)
+            usual = "constant" if geometry == "flat" else "error"
+            times = make_clock(times, interpolation, extrapolation or usual)
         self._frozen = make_grid_field(
             velocity_data,
             axes,

@@ -42,6 +42,7 @@ from jaxtrace.trajectory import Trajectory
 Progress = Callable[[int, int], None]
 FRAMES_AT_ONCE = 64
 GROUP = "trajectories"  # of an HDF5 file
+ENDS = ("status", "exit_time", "release_time")  # of each particle
 NETCDF = ".nc"
 PACKING = {"compression": "gzip", "compression_opts": 4, "shuffle": True}
 SERIES_TARGETS = (".pvd", ".nc", ".zarr")
@@ -117,9 +118,11 @@ def _read_arrays(path: Path) -> tuple[np.ndarray, Frames, Mapping[str, Any], Fra
     if path.suffix.lower() in HDF5_EXTENSIONS:
         with open_hdf5(path) as root:
             group = root[GROUP]
-            arrays = {n: a[()] for n, a in group.items() if n not in ("times", "ids")}
+            whole = {name: array[()] for name, array in group.items()}
             metadata = json.loads(group.attrs.get("metadata", "{}"))
-            return group["times"][()], arrays, metadata, {}
+            particles = {n: whole.pop(n) for n in ENDS if n in whole}
+            times, _ = whole.pop("times"), whole.pop("ids", None)
+            return times, whole, metadata, particles
     if path.suffix.lower() == NETCDF:
         return _from_netcdf(path)
     with open_store(path, "r") as store:
@@ -183,8 +186,7 @@ def _export(source: Path, target: Path, progress: Progress) -> Path:
             return export_store(store, target, progress)
     # An exported file is read whole, and written by way of a store beside it.
     times, arrays, metadata, particles = _read_arrays(source)
-    ends = ("status", "exit_time", "release_time")
-    known = {name: particles[name] for name in ends if name in particles}
+    known = {name: particles[name] for name in ENDS if name in particles}
     aside = target.with_name(f".{target.name}{SUFFIX}")
     if target.suffix.lower() == SUFFIX:
         with open_store(target, "x", metadata=metadata) as store:
@@ -233,7 +235,9 @@ def _to_hdf5(store: FrameStore, target: Path, progress: Progress) -> None:
             for name, (shape, dtype) in layout.items()
         }
         times = group.create_dataset("times", (frames,), "f8")
-        group.create_dataset("ids", data=np.arange(particles))
+        ends = store.read_particles() | {"ids": np.arange(particles)}
+        for name, values in ends.items():
+            group.create_dataset(name, data=values)
         for first, clock, arrays in _in_parts(store, progress):
             last = first + len(clock)
             times[first:last] = clock
@@ -268,6 +272,7 @@ def _to_lines(store: FrameStore, target: Path, progress: Progress) -> None:
 
 def _to_npz(store: FrameStore, target: Path, progress: Progress) -> None:
     times, arrays = store.read()
+    arrays |= store.read_particles()
     with atomic_write(target) as file:
         np.savez_compressed(file, allow_pickle=False, times=times, **arrays)
     progress(store.frames, store.frames)

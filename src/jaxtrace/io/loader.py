@@ -7,6 +7,7 @@ the memory limit is streamed. Other variables are read to be sampled along paths
 import dataclasses
 import math
 import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -404,7 +405,16 @@ def _reader(slices: Any) -> Any:
 def align(variable: Variable, name: str, facts: Mapping[str, Any]) -> Variable:
     """Return a variable whose dates are counted from where those of a flow are."""
     own = getattr(variable.field, "_source_info", {})
-    if "time_units" not in own or "time_units" not in facts:
+    dated = "time_units" in own, "time_units" in facts
+    if not all(dated):
+        first, last = variable.field.get_time_bounds()
+        if any(dated) and 0 < last - first < math.inf:
+            which = "the velocity" if dated[1] else f"sample {name!r}"
+            warnings.warn(
+                f"only {which} has dates: the times of both, of sample {name!r} and of "
+                "the velocity, are taken for seconds from one instant",
+                stacklevel=3,
+            )
         return variable
     if own["calendar"] != facts["calendar"]:
         raise ValueError(

@@ -19,7 +19,7 @@ from jaxrig.report import (
 )
 from jaxrig.report.players import SPECTRUM
 from jaxtrace.fields.base import Field
-from jaxtrace.paths import joined_steps, life_starts
+from jaxtrace.paths import joined_steps, life_starts, summarize
 from jaxtrace.plot import inputs
 from jaxtrace.trajectory import Trajectory
 from jaxtrace.types import check_choice
@@ -281,15 +281,17 @@ ACROSS = 120  # nodes of a thumbnail
 
 def show_trajectory(trajectory: Trajectory) -> Section:
     """Play the particles, and say how many there are and how far they went."""
-    lengths = trajectory.compute_path_length()
+    lengths = summarize(trajectory.compute_path_length())
     rows = [
         ("particles", trajectory.N),
         ("frames", trajectory.T),
         ("duration", float(trajectory.duration)),
-        ("mean path length", float(np.mean(lengths))),
-        ("longest path", float(np.max(lengths))),
-        ("in the domain at the end", int(trajectory.alive[-1].sum())),
+        ("mean path length", lengths["mean"]),
+        ("longest path", lengths["max"]),
+        ("in the domain at the end", int(trajectory.alive[-1:].sum())),
     ]
+    if not trajectory.alive.size:  # of no particles there is nothing to play
+        return Section("Trajectory", Table(("what", "value"), rows))
     canvas = particle_canvas(trajectory, max_particles=MOST, first=-1)
     return Section("Trajectory", canvas, Table(("what", "value"), rows))
 

@@ -18,7 +18,12 @@ from jaxtrace.fields.base import AbstractField, at_stage, shares_search
 from jaxtrace.fields.box_tree import select
 from jaxtrace.fields.clock import Instant
 from jaxtrace.integrators import StepResult, Tableau, control, explicit_step
-from jaxtrace.tracking.boundaries.base import AbstractBoundary, StepContext, calls_host
+from jaxtrace.tracking.boundaries.base import (
+    AbstractBoundary,
+    Open,
+    StepContext,
+    calls_host,
+)
 from jaxtrace.tracking.boundaries.walls import reach_shore
 from jaxtrace.tracking.dynamics import (
     Dynamics,
@@ -237,6 +242,24 @@ def _settled(
     return replace(move(particles, positions), cell_hint=cell_hint)
 
 
+def _bound(dynamics: Dynamics, particles: Particles, context: StepContext) -> Particles:
+    """Return particles on a sphere after the boundary, the ends of data and land."""
+    boundary, field = dynamics.boundary, dynamics.field
+    left = ~field.inside(particles.positions, particles.cell_hint)
+    # A box at the ends of the data comes before these, or it would find nobody beyond.
+    # Newcomers have not come the way from where they left, and cells found beyond the
+    # ends say nothing of where a mirror sends a particle.
+    first = not (boundary.recycles or jax.tree.leaves(particles.cell_hint))
+    if first and not isinstance(boundary, Open):
+        bounded = boundary.apply(particles, context)
+        left &= jnp.all(bounded.positions == particles.positions, 1)
+        particles = bounded
+    where = particles.positions
+    gone = retire(particles, left, ParticleStatus.ABSORBED, where, context.end)
+    ashore = reach_shore(field, gone, context.before, context.end)
+    return ashore if first else boundary.apply(ashore, context)
+
+
 def finish_step(
     dynamics: Dynamics,
     particles: Particles,
@@ -253,11 +276,11 @@ def finish_step(
     lost = ~jnp.all(jnp.isfinite(moved.positions), 1)
     moved = retire(moved, lost, ParticleStatus.LOST, before, time_step.start)
     moved = _settled(dynamics.field, moved, time_step)
-    if dynamics.field.sphere is not None:
-        left = ~dynamics.field.inside(moved.positions, moved.cell_hint)
-        moved = retire(moved, left, ParticleStatus.ABSORBED, moved.positions, end)
-    moved = reach_shore(dynamics.field, moved, before, end)
     context = StepContext(before, time_step.start, end, draw, dynamics.field)
+    if dynamics.field.sphere is not None:
+        after = _bound(dynamics, moved, context)
+        return remember(dynamics, particles, after, time_step)
+    moved = reach_shore(dynamics.field, moved, before, end)
     if dynamics.motion.has_velocity:
         after = _bounce(dynamics.boundary, moved, context)
         if dynamics.boundary.recycles:

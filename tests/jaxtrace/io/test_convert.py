@@ -21,6 +21,7 @@ TIMES = np.linspace(0, 1, 70)
 POSITIONS = np.random.default_rng(0).normal(size=(70, 4, 3)).astype(np.float32)
 POSITIONS[50:, 2] = np.nan  # absorbed
 POSITIONS[:3, 0] = np.nan  # released later
+STATUS = np.array([0, 5, 1, 0], np.int8)
 AGES = np.where(np.isnan(POSITIONS[..., 0]), np.nan, TIMES[:, None])
 
 
@@ -30,6 +31,7 @@ def recorded(tmp_path):
     with open_store(path, "x", metadata={"integrator": "rk4"}) as store:
         moving = {"positions": POSITIONS, "velocities": -POSITIONS}
         store.append(TIMES, {**moving, "age": AGES})
+        store.finish({"status": STATUS, "exit_time": STATUS * 0.7})
     return path
 
 
@@ -46,6 +48,8 @@ def test_a_recorded_run_to_a_file_and_back(recorded, tmp_path, suffix):
         np.testing.assert_array_equal(found.positions, POSITIONS)
         np.testing.assert_array_equal(found.velocities, -POSITIONS)
         np.testing.assert_array_equal(found.variables["age"], AGES)
+        np.testing.assert_array_equal(found.status, STATUS)
+        np.testing.assert_array_equal(found.exit_time, STATUS * 0.7)
         np.testing.assert_array_equal(found.times, TIMES)
         assert found.metadata["integrator"] == "rk4"
     assert convert(target, tmp_path / "lines.vtp").exists()
@@ -56,6 +60,7 @@ def test_a_recorded_run_to_arrays_and_rows(recorded, tmp_path):
     with np.load(convert(recorded, tmp_path / "run.npz")) as arrays:
         np.testing.assert_array_equal(arrays["positions"], POSITIONS)
         np.testing.assert_array_equal(arrays["times"], TIMES)
+        np.testing.assert_array_equal(arrays["status"], STATUS)
     with open(convert(recorded, tmp_path / "run.csv"), newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 70 * 4 - 23

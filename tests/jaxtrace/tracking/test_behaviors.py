@@ -10,6 +10,7 @@ import pytest
 
 from jaxtrace.fields import streamed
 from jaxtrace.fields.analytic import FunctionField, UniformFlow
+from jaxtrace.fields.grid import StructuredGridSampler
 from jaxtrace.fields.streamed import StreamedField
 from jaxtrace.io import loader
 from jaxtrace.io.loader import load_field, load_variable
@@ -178,6 +179,17 @@ def test_nodes_at_sea_decide_near_the_coast():
     spread, slope = ask(walk, places)
     np.testing.assert_allclose(spread[0], [np.sqrt(7.0), 0, 0], rtol=1e-6)
     np.testing.assert_allclose(np.asarray(slope)[0], [1.0, 0, 0], atol=1e-6)
+
+
+def test_clocks_of_which_one_has_no_dates_are_said():
+    grid = (np.arange(2.0), np.arange(2.0))
+    values = np.ones((2, 2, 2, 3))
+    hourly = StructuredGridSampler(values, *grid, times=[0.0, 1.0])
+    dates = {"time_units": "seconds since 2020-01-01 00:00:00", "calendar": "standard"}
+    with pytest.warns(UserWarning, match="only the velocity has dates: .* 'hot'"):
+        make_behaviors({"hot": hourly}, None, dates)
+    for steady in (StructuredGridSampler(values[0], *grid), warmth):
+        make_behaviors({"hot": steady}, None, dates)
 
 
 @pytest.mark.parametrize("make", [lambda wind: Windage(0.02, wind), StokesDrift])

@@ -130,9 +130,10 @@ def check_longitudes(boundary: AbstractBoundary, sphere: Sphere | None) -> None:
         if not within and part.rules[0] not in ("open", "periodic"):
             raise ValueError(
                 f"bounds from {low:g} to {high:g} degrees east are not within those of "
-                f"the data, {west:g} to {west + TURN:g}, which particles keep to: let "
-                "the longitudes of the data begin elsewhere (such as "
-                'data.assign_coords(lon=data.lon % 360).sortby("lon") of xarray)'
+                f"the data, {west:g} to {west + TURN:g}, where particles are: leave "
+                'longitudes "open" in a mixed boundary, or let those of the data begin '
+                'elsewhere, as data.assign_coords(lon=data.lon % 360).sortby("lon") '
+                "does in xarray"
             )
 
 

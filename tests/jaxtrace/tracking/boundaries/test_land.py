@@ -10,6 +10,7 @@ import pytest
 from jaxtrace.fields.coast import let_slip
 from jaxtrace.fields.grid import make_grid_field
 from jaxtrace.sphere import EARTH_RADIUS
+from jaxtrace.tracking.boundaries.box import box_boundary
 from jaxtrace.tracking.boundaries.walls import reach_shore
 from jaxtrace.tracking.motion import Diffusion
 from jaxtrace.tracking.particles import seed_particles
@@ -67,6 +68,27 @@ def test_a_staircase_coast(rule):
     else:
         assert not ashore.any()
         assert not beached.any()
+
+
+@pytest.mark.parametrize("rule", ["reflective", "clamping", "absorbing"])
+def test_a_box_at_the_ends_of_the_data_comes_before_these(rule):
+    flow, hour = np.zeros((21, 21, 1, 3), np.float32), 3600.0
+    flow[..., 0] = 10.0
+    field = make_grid_field(flow, AXES, radius=EARTH_RADIUS)
+    box = box_boundary([0, 20, -10, 10], rule)
+    track = create_tracker("rk2", field, box).track_particles
+    found = track([[19.0, 0.0, 0.0], [5.0, 0.0, 0.0]], (0.0, 4 * hour), 5)
+    there = 19 + np.degrees(10 * found.times / EARTH_RADIUS)
+    first = int(np.argmax(there > 20)) + 1  # the next step begins at a mirror anew
+    mirrored = np.where(there > 20, 40 - there, there)
+    absorbed = np.where(there > 20, np.nan, there)
+    exact = {"reflective": mirrored, "clamping": there.clip(0, 20)}
+    exact = exact.get(rule, absorbed)[:first]
+    np.testing.assert_allclose(found.positions[:first, 0, 0], exact, rtol=1e-6)
+    assert (found.status[0] == ParticleStatus.ABSORBED) == (rule == "absorbing")
+    if rule == "absorbing":
+        crossed = np.radians(1.0) * EARTH_RADIUS / 10
+        np.testing.assert_allclose(found.exit_time[0], crossed, rtol=1e-4)
 
 
 def test_who_is_beached_stays_so_beyond_its_age():
