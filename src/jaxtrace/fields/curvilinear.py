@@ -247,6 +247,18 @@ class CurvilinearField(TableField):
         xi, eta = (x.astype(dtype) for x in self.quads.within(place))
         return _mix(self._corner_heights(place, level, instant), xi, eta)
 
+    def below_floor(
+        self, positions: Positions, instant: Instant
+    ) -> Bool[Array, " n"] | None:
+        """Return which positions are below the lowest of levels with heights."""
+        if not self.folded:
+            return None
+        place, hint = self._find(positions, self.start(positions))
+        ends = [jnp.full_like(place.cell, k) for k in (0, self._shelves - 1)]
+        low, high = (self._height(place, k, instant) for k in ends)
+        rounded = 1e-4 * (high - low)
+        return (hint >= 0) & (positions[:, 2].astype(low.dtype) < low - rounded)
+
     def _layer(self, place: Place, positions: Positions, instant: Instant) -> Layer:
         """Return the levels of positions, by bisection: heights increase upward."""
         dtype = self.values.dtype

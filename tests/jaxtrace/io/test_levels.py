@@ -2,12 +2,16 @@
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import jaxtrace as jt
+from jaxtrace.cli import app
 from jaxtrace.fields.curved_grid import CurvilinearGrid, cell_areas
 from jaxtrace.io.loader import load_field
 from jaxtrace.io.netcdf import GridSlices
 from jaxtrace.tracking import create_tracker
+from jaxtrace.workflow.case import load_case
+from jaxtrace.workflow.prepare import make_plan
 from trace_ocean import follow
 
 xarray = pytest.importorskip("xarray")
@@ -160,6 +164,34 @@ def test_levels_of_schism_are_where_the_file_has_them(tmp_path, double, new):
     seeds[:, :2] *= 111195.08 if new else 1
     ends = follow(loaded.field, seeds, HOURS, 2, "rk4")[0][-1]
     np.testing.assert_allclose(ends[:, 2], [1.7 * mid, *after], atol=1e-6)
+
+
+def test_a_case_says_what_the_files_of_a_mesh_do_not(tmp_path):
+    schism(tmp_path, False)
+    data = xarray.open_dataset(tmp_path / "schout_1.nc", decode_times=False).load()
+    for way in "xy":
+        data[f"SCHISM_hgrid_node_{way}"].attrs.clear()
+    data["hvel"].attrs["units"] = "furlongs"
+    (tmp_path / "bare").mkdir()
+    data.to_netcdf(tmp_path / "bare" / "schout_1.nc", engine="scipy")
+    new = ["new", str(tmp_path / "case.toml"), str(tmp_path / "bare" / "schout_1.nc")]
+    for rule, remedy in (("may be degrees", "--geometry sphere or flat"),
+                         ("'furlongs' of", "--velocity-units one of m/s")):  # fmt: skip
+        failed = CliRunner().invoke(app, new)
+        assert rule in str(failed.exception)
+        assert remedy in str(failed.exception)
+        new += ["--geometry", "sphere"] if "degrees" in rule else []
+    done = CliRunner().invoke(app, [*new, "--velocity-units", "cm/s"])
+    assert done.exit_code == 0, done.output
+    text = (tmp_path / "case.toml").read_text()
+    assert '\ngeometry = "sphere"' in text
+    assert '\nvelocity_units = "cm/s"' in text
+    # Components of a vector are found again, and what is below the floor is left out.
+    deep = text.replace("z = [0.999, 1.0]", "z = [0.15, 0.2]")
+    (tmp_path / "case.toml").write_text(deep)
+    notes = " ".join(make_plan(load_case(tmp_path / "case.toml")).notes)
+    assert "hvel_x, hvel_y, vertical_velocity" in notes
+    assert "particles are below the floor: dropped" in notes
 
 
 def test_nothing_flows_where_elements_are_dry(tmp_path):
