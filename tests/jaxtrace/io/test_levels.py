@@ -1,11 +1,13 @@
 """Levels with heights of their own: below a free surface, and over thin cells."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import jaxtrace as jt
 from jaxtrace.cli import app
+from jaxtrace.fields.base import moment, sample
 from jaxtrace.fields.curved_grid import CurvilinearGrid, cell_areas
 from jaxtrace.io.loader import load_field
 from jaxtrace.io.netcdf import GridSlices
@@ -246,7 +248,8 @@ def test_nobody_is_above_the_moving_surface_or_below_the_floor(double):
     )
 
 
-def test_a_record_in_parts_moves_its_levels_alike():
+def test_a_record_in_parts_moves_its_levels_alike(small_parts):
+    # The fixture resets the memory limit in the end.
     whole = load_field(roms(u=0.5))
     jt.configure(memory_limit_gb=5 * 4 * 4 * 11 * 11 * 9 * 4 / 2**30)
     parts = load_field(roms(u=0.5))
@@ -258,6 +261,17 @@ def test_a_record_in_parts_moves_its_levels_alike():
         for x in (whole, parts)
     ]
     np.testing.assert_array_equal(*(track.positions for track in tracks))
+
+
+def test_slices_that_are_blended_at_once_move_alike(double):
+    field = load_field(roms(u=0.5), dtype="float64").field.frozen
+    instant = moment(field, 5000.0)
+    one, now = field.at_instant(instant, 10**6)
+    assert one.values.shape[0] == 1
+    places = jnp.asarray(at_shares())
+    found, expected = sample(one, places, now), sample(field, places, instant)
+    assert np.asarray(expected)[-1, 2] > 1.9e-4
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-15)
 
 
 def test_what_moves_the_levels_is_said():
