@@ -158,9 +158,9 @@ def show_info(
     from jaxtrace.workflow.prepare import in_words
 
     console = make_console()
-    for name in files:
-        with warnings_as_lines(console), in_words():
-            facts = describe(name)
+    with warnings_as_lines(console), in_words():
+        described = _describe_all(files)
+    for name, facts in described.items():
         table = Table(box=box.SIMPLE, title=name, show_header=False)
         table.title_justify = "left"
         table.add_column(no_wrap=True)
@@ -168,6 +168,19 @@ def show_info(
         for key, value in facts.items():
             table.add_row(key, str(value))
         console.print(table, markup=False)
+
+
+def _describe_all(files: list[str]) -> dict[str, dict[str, Any]]:
+    """Return what each file holds; or all, where one is not understood alone."""
+    from jaxtrace.io.formats import open_slices
+
+    try:
+        return {name: describe(name) for name in files}
+    except ValueError:
+        if len(files) == 1:
+            raise
+        # Such as those of u, of v and of the mesh.
+        return {", ".join(files): _describe_slices(open_slices(files))}
 
 
 def describe(name: str) -> dict[str, Any]:

@@ -158,6 +158,13 @@ def test_levels_of_schism_are_where_the_file_has_them(tmp_path, double, new):
     schism(tmp_path, new)
     loaded = load_field(tmp_path, dtype="float64", geometry="flat" if new else None)
     assert "levels at the heights z" in " ".join(loaded.notes)
+    if new:  # files that only together are a flow
+        files = sorted(map(str, tmp_path.glob("*.nc")))
+        told = CliRunner().invoke(app, ["info", *files])
+        assert told.exit_code == 0, told.output
+        assert "velocity: horizontalVelX, horizontalVelY, verticalVelocity" in (
+            " ".join(told.output.split())
+        )
     x, y = 0.33, 0.52
     mid, zeta = -depth(x, y) / 2, surface(x, y, HOURS[[0, -1]])
     share = np.array([0.0, 0.2, 0.5, 0.99])
