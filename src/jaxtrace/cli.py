@@ -113,6 +113,14 @@ def write_starter(
             "--time-scale", help="Time of a step, where file names count steps."
         ),
     ] = None,
+    geometry: Annotated[
+        str | None,
+        typer.Option("--geometry", help="sphere or flat, where files do not say."),
+    ] = None,
+    velocity_units: Annotated[
+        str | None,
+        typer.Option("--velocity-units", help="Such as m/s, in place of the files'."),
+    ] = None,
 ) -> None:
     """Write a commented case file fitted to data files, or for an analytic flow."""
     from jaxtrace.workflow.prepare import NEW_WORDS, in_words
@@ -127,7 +135,8 @@ def write_starter(
         spec = files[0] if len(files) == 1 else files
         name = velocity[0] if velocity and len(velocity) == 1 else velocity
         with warnings_as_lines(console), in_words(NEW_WORDS):
-            found = survey(spec, name, allow_nan, time_scale)
+            said = {"geometry": geometry, "velocity_units": velocity_units}
+            found = survey(spec, name, allow_nan, time_scale, **said)
         for fact in facts(found):
             say(console, fact)
     # Cases side by side do not write into one folder.
@@ -149,9 +158,9 @@ def show_info(
     from jaxtrace.workflow.prepare import in_words
 
     console = make_console()
-    for name in files:
-        with warnings_as_lines(console), in_words():
-            facts = describe(name)
+    with warnings_as_lines(console), in_words():
+        described = _describe_all(files)
+    for name, facts in described.items():
         table = Table(box=box.SIMPLE, title=name, show_header=False)
         table.title_justify = "left"
         table.add_column(no_wrap=True)
@@ -159,6 +168,19 @@ def show_info(
         for key, value in facts.items():
             table.add_row(key, str(value))
         console.print(table, markup=False)
+
+
+def _describe_all(files: list[str]) -> dict[str, dict[str, Any]]:
+    """Return what each file holds; or all, where one is not understood alone."""
+    from jaxtrace.io.formats import open_slices
+
+    try:
+        return {name: describe(name) for name in files}
+    except ValueError:
+        if len(files) == 1:
+            raise
+        # Such as those of u, of v and of the mesh.
+        return {", ".join(files): _describe_slices(open_slices(files))}
 
 
 def describe(name: str) -> dict[str, Any]:
@@ -206,7 +228,7 @@ def _describe_slices(slices: Any) -> dict[str, Any]:
 
     geometry, values = slices.read_slice(0)
     low, high = corners(geometry)
-    speeds = np.linalg.norm(values.reshape(-1, 3), axis=1)
+    speeds = np.linalg.norm(values[..., :3].reshape(-1, 3), axis=1)
     size = values.nbytes * len(slices) / 2**20
     numbers = lambda corner: ", ".join(f"{float(end):z.6g}" for end in corner)
     facts = {

@@ -36,7 +36,7 @@ class Field(Shown, abc.ABC):
     def sample_at_positions(self, positions: Any, t: Numbers = 0.0) -> Array:
         """Return velocities (N, 3) at positions (N, 2 or 3) and a time."""
         field = self.frozen
-        return sample(field, as_positions(positions), _moment(field, t))
+        return sample(field, as_positions(positions), moment(field, t))
 
     def __call__(self, positions: Any, t: Numbers = 0.0) -> Array:
         """Return velocities at positions and a time."""
@@ -49,7 +49,7 @@ class Field(Shown, abc.ABC):
     def contains(self, positions: Any, t: Numbers = 0.0) -> Bool[Array, " n"]:
         """Return where the field is known; particles elsewhere are lost."""
         field = self.frozen
-        return _contains(field, as_positions(positions), _moment(field, t))
+        return _contains(field, as_positions(positions), moment(field, t))
 
     def get_spatial_bounds(self) -> tuple[Corner, Corner]:
         """Return the lowest and the highest corner of where the field is known."""
@@ -141,6 +141,13 @@ class AbstractField(eqx.Module, Field):
         del positions, cell_hint
         return None
 
+    def below_floor(
+        self, positions: Float[Array, "n 3"], instant: Instant
+    ) -> Bool[Array, " n"] | None:
+        """Return which positions are below the floor; None where there is none."""
+        del positions, instant
+        return None
+
     @property
     def shore(self) -> str:
         """Return what becomes of particles on land, one of `fields.grid.SHORES`."""
@@ -212,6 +219,12 @@ def find_land(field: AbstractField, positions: Array) -> Array | None:
     return field.on_land(positions)
 
 
+@compile_once(max_traces=None)
+def find_sunk(field: AbstractField, positions: Array, instant: Instant) -> Array | None:
+    """Return which positions are below the floor; None where the field has none."""
+    return field.below_floor(positions, instant)
+
+
 def as_positions(positions: Any) -> Float[Array, "n 3"]:
     """Return positions as (N, 3): one position becomes a row, a missing z becomes 0."""
     given = positions if isinstance(positions, jax.Array) else np.asarray(positions)
@@ -225,7 +238,7 @@ def as_positions(positions: Any) -> Float[Array, "n 3"]:
     return points if points.shape[1] == 3 else jnp.pad(points, ((0, 0), (0, 1)))
 
 
-def _moment(field: AbstractField, t: Numbers) -> Instant:
+def moment(field: AbstractField, t: Numbers) -> Instant:
     """Return an instant on the device, computed in float64 if t is a number."""
     instant = field.instant(np.float64(t) if isinstance(t, float | int) else t)
     return jax.tree.map(jnp.asarray, instant)

@@ -6,6 +6,7 @@ linear across the cell (Delandmeter and van Sebille, 2019), so that a closed fac
 nothing pass and a flow without divergence has none inside cells.
 """
 
+import dataclasses
 from typing import Any
 
 import equinox as eqx
@@ -64,6 +65,7 @@ class CurvilinearField(TableField):
     layered: bool = eqx.field(static=True, default=False)
     walls: UInt8[Array | np.ndarray, " places"] | None = None  # faces that are land
     slip: float = eqx.field(static=True, default=0.0)
+    rates: Float[Array, " places"] | None = None  # of heights, at one instant
 
     searches = True
 
@@ -224,10 +226,23 @@ class CurvilinearField(TableField):
     def at_instant(
         self, instant: Instant, particles: int
     ) -> tuple[AbstractField, Instant]:
-        """Return the field blended at one instant; one slice has no motion in it."""
-        if self.moving:
-            return self, instant
-        return super().at_instant(instant, particles)
+        """Return the field blended at one instant, with the rates of its heights."""
+        field, now = super().at_instant(instant, particles)
+        if field is self or not self.moving:
+            return field, now
+        assert instant.rates is not None
+        weights = jnp.asarray(instant.rates).astype(self.values.dtype)
+        table = self.values[:, -1]
+        parts = [weights[k] * table[instant.slices[k]] for k in range(weights.size)]
+        blended: Any = field
+        return dataclasses.replace(
+            self,
+            values=blended.values[:, :-1],
+            clock=blended.clock,
+            heights=blended.values[0, -1],
+            rates=sum(parts[1:], start=parts[0]),
+            moving=False,
+        ), now
 
     def _corner_heights(
         self, place: Place, level: Cells, instant: Instant | None
@@ -236,8 +251,7 @@ class CurvilinearField(TableField):
         corners = self.quads.corners(place.cell)
         at = [(c * self._shelves + level).astype(np.uint32) for c in corners]
         if self.heights is not None:
-            table = jnp.asarray(self.heights, self.values.dtype)
-            return [entries(table, i) for i in at]
+            return [entries(self.heights, i) for i in at]
         assert instant is not None
         return self._load(self.values.shape[1] - 1, at, instant)
 
@@ -246,6 +260,18 @@ class CurvilinearField(TableField):
         dtype = self.values.dtype
         xi, eta = (x.astype(dtype) for x in self.quads.within(place))
         return _mix(self._corner_heights(place, level, instant), xi, eta)
+
+    def below_floor(
+        self, positions: Positions, instant: Instant
+    ) -> Bool[Array, " n"] | None:
+        """Return which positions are below the lowest of levels with heights."""
+        if not self.folded:
+            return None
+        place, hint = self._find(positions, self.start(positions))
+        ends = [jnp.full_like(place.cell, k) for k in (0, self._shelves - 1)]
+        low, high = (self._height(place, k, instant) for k in ends)
+        rounded = 1e-4 * (high - low)
+        return (hint >= 0) & (positions[:, 2].astype(low.dtype) < low - rounded)
 
     def _layer(self, place: Place, positions: Positions, instant: Instant) -> Layer:
         """Return the levels of positions, by bisection: heights increase upward."""
@@ -266,7 +292,11 @@ class CurvilinearField(TableField):
         twist = a - b - c + d[0] if d else jnp.zeros_like(a)
         slopes = b - a + eta * twist, c - a + xi * twist
         rate = jnp.zeros_like(z)
-        if self.moving and self.values.shape[0] > 1:
+        if self.rates is not None:
+            still = dataclasses.replace(self, heights=self.rates)
+            low, high = (still._height(place, level + k, None) for k in (0, 1))
+            rate = low + share * (high - low)
+        elif self.moving and self.values.shape[0] > 1:
             change = Instant(instant.time, instant.slices, instant.rates)  # pyright: ignore[reportArgumentType]
             low, high = (self._height(place, level + k, change) for k in (0, 1))
             rate = low + share * (high - low)

@@ -155,6 +155,8 @@ def split_vector(dataset: Any, names: Any) -> tuple[Any, Sequence[str] | None]:
     """
     usual = ("velocity", "hvel", "dahv") if names is None else ()
     wanted = (names,) if isinstance(names, str) else usual
+    if names is not None and not wanted and names[0] not in dataset.variables:
+        wanted = (names[0].removesuffix("_x"),)  # components, as they are called here
     for name in wanted:
         there = dataset.variables.get(name)
         last = None if there is None or there.ndim < 2 else there.dims[-1]
@@ -166,7 +168,8 @@ def split_vector(dataset: Any, names: Any) -> tuple[Any, Sequence[str] | None]:
             }
             rise = "vertical_velocity" if name == "hvel" and names is None else ""
             three = (*parts, rise) if rise in dataset.variables else tuple(parts)
-            return dataset.assign(parts), three
+            by_name = names is not None and not isinstance(names, str)
+            return dataset.assign(parts), names if by_name else three
     return dataset, wanted if isinstance(names, str) else names
 
 

@@ -270,8 +270,9 @@ def dimension_roles(
             raise ValueError(
                 f"{source}: cannot tell which of time, z, y and x the dimension "
                 f"{dimension!r} of {variable.name!r} {tuple(variable.dims)} is; "
-                "give it a coordinate with the attribute axis = T, Z, Y or X, or "
-                f"choose one of it, as xarray does by isel({dimension}=0)"
+                "give it a coordinate with the attribute axis = T, Z, Y or X, choose "
+                f"one of it, as xarray does by isel({dimension}=0), or give variables "
+                "without it as velocity_field_name="
             )
         roles[role] = dimension
     return roles

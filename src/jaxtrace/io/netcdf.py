@@ -145,6 +145,11 @@ class GridSlices(Slices):
             self._places[i][0].read(self._places[i][1], self._dtype) for i in looked
         ]
         closed = np.isnan(slices[0][..., :2])
+        if any((np.isnan(s[..., :2]) != closed).any() for s in slices[1:]):
+            self._said.append(
+                "what is masked differs between slices: no flow there, and what is "
+                f"masked in {self.labels[min(looked)]} counts as land"
+            )
         self._coast = "masked"
         if not closed.any():
             still = [values[..., :2] == 0 for values in slices]

@@ -21,7 +21,7 @@ from jaxtrace.config import (
     working_accelerators,
 )
 from jaxtrace.fields.analytic import FLOWS, as_field
-from jaxtrace.fields.base import AbstractField, Field, find_land
+from jaxtrace.fields.base import AbstractField, Field, find_land, find_sunk, moment
 from jaxtrace.fields.variables import Variable
 from jaxtrace.io.convert import span_words
 from jaxtrace.io.formats import source_name
@@ -134,11 +134,14 @@ def make_field(case: Case) -> tuple[Field, tuple[str, ...]]:
 # What loading calls by the names of its arguments, in the words of a case.
 CASE_WORDS = {
     'velocity_field_name=("u", "v")': 'velocity_name = ["u", "v"] in [data]',
+    'velocity_field_name=("ua", "va")': 'velocity_name = ["ua", "va"] in [data]',
     "velocity_field_name=": "velocity_name in [data]",
     "allow_nan=True": "allow_nan = true in [data]",
     "time_source=": "time_source in [data]:",
     "velocity_units=": "velocity_units in [data]",
     "geometry='flat'": 'geometry = "flat" in [data]',
+    "geometry='sphere' or 'flat'": 'geometry = "sphere" or "flat" in [data]',
+    "geometry='sphere'": 'geometry = "sphere" in [data]',
     "max_time_steps": "max_timesteps_to_load in [data]",
     "skip_initial_timesteps=1": "skip_initial_timesteps = 1 in [data]",
     "use_stable_mesh_only=True": "use_stable_mesh_only = true in [data]",
@@ -149,8 +152,13 @@ CASE_WORDS = {
 # The same as options of `jaxrig trace new`, which has no case yet.
 NEW_WORDS = {
     'velocity_field_name=("u", "v")': "--velocity u --velocity v",
+    'velocity_field_name=("ua", "va")': "--velocity ua --velocity va",
     "velocity_field_name=": "--velocity",
     "allow_nan=True": "--allow-nan",
+    "geometry='sphere' or 'flat'": "--geometry sphere or flat",
+    "geometry='flat'": "--geometry flat",
+    "geometry='sphere'": "--geometry sphere",
+    "velocity_units=": "--velocity-units",
     "time_scale": "--time-scale",
 }
 
@@ -308,7 +316,9 @@ def find_inside(
     known = np.asarray(field.contains(seeds, start))
     land = find_land(field, jnp.asarray(seeds, np.float32))
     dry = np.zeros_like(known) if land is None else np.asarray(land) & known
-    inside = known & ~dry
+    sunk = find_sunk(field, jnp.asarray(seeds), moment(field, start))
+    deep = np.zeros_like(known) if sunk is None else np.asarray(sunk) & known & ~dry
+    inside = known & ~dry & ~deep
     if not inside.any():
         lo, hi = field.get_spatial_bounds()
         ends = zip(AXES, lo.tolist(), hi.tolist(), strict=True)
@@ -317,7 +327,7 @@ def find_inside(
             f"none of the {len(seeds)} particles is inside the data ({box}): give "
             "bounds or a file in [particles] that overlap them"
         )
-    counts = {"outside the data": ~known, "on land": dry}
+    counts = {"outside the data": ~known, "on land": dry, "below the floor": deep}
     return inside, tuple(
         f"{int(where.sum()):,} of {len(seeds):,} particles are {place}: dropped"
         for place, where in counts.items()

@@ -3,7 +3,7 @@
 import glob
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +56,7 @@ class Survey:
     closed: tuple[bool, bool, bool]  # axes along which nothing passes either end
     allow_nan: bool = False
     time_scale: float | None = None
+    stated: dict[str, str] = field(default_factory=dict)  # in place of the files
 
     @property
     def steady(self) -> bool:
@@ -83,11 +84,17 @@ def survey(
     velocity_name: Any = None,
     allow_nan: bool = False,
     time_scale: float | None = None,
+    **stated: str | None,
 ) -> Survey:
-    """Look at the files of a series: the mesh, the times, some of the slices."""
+    """Look at the files of a series: the mesh, the times, some of the slices.
+
+    `stated` are `geometry` and `velocity_units`, where the files do not say them.
+    """
     # Not every format has these.
     given: dict[str, Any] = {"allow_nan": True} if allow_nan else {}
     given |= {"time_scale": time_scale} if time_scale is not None else {}
+    known = {key: value for key, value in stated.items() if value is not None}
+    given |= known
     slices = open_slices(spec, velocity_field_name=velocity_name, **given)
     geometry, _ = slices.read_slice(0)
     low, high = corners(geometry)
@@ -95,7 +102,7 @@ def survey(
     top, total, crossings, closed = 0.0, 0.0, 0.0, np.ones(3, bool)
     for index in looked.tolist():
         there, values = slices.read_slice(index)
-        values = np.nan_to_num(values)
+        values = np.nan_to_num(values[..., :3])
         speeds = np.linalg.norm(values.reshape(-1, 3), axis=1)
         if not speeds.any():  # such as the first instant of a flow that begins at rest
             continue
@@ -121,6 +128,7 @@ def survey(
         (bool(closed[0]), bool(closed[1]), bool(closed[2])),
         allow_nan,
         time_scale,
+        known,
     )
 
 
@@ -212,8 +220,15 @@ def lattice_counts(found: Survey) -> dict[str, int]:
     wide = found.size > 0
     wide[2] &= not found.round  # a layer, near the surface
     sizes = found.size[wide]
-    room = np.prod(sizes / sizes.max()) * filled_share(found)
-    spacing = sizes.max() * (room / PARTICLES) ** (1 / len(sizes))
+    thin = np.zeros(sizes.shape, bool)
+    while True:  # a thin axis has two: the others share what is left
+        room = np.prod(sizes[~thin] / sizes.max()) * filled_share(found)
+        left = PARTICLES / 2 ** int(thin.sum())
+        spacing = sizes.max() * (room / left) ** (1 / int((~thin).sum()))
+        more = thin | (sizes < 1.5 * spacing) & (sizes < sizes.max())
+        if (more == thin).all():
+            break
+        thin = more
     counts = np.ones(3, int)
     counts[wide] = np.maximum(2, np.rint(sizes / spacing))
     return dict(zip(AXES, counts.tolist(), strict=True))
@@ -330,7 +345,10 @@ def starter(
             allow_nan=as_toml(found.allow_nan),
             scaled="# " if found.time_scale is None else "",
             time_scale=as_toml(found.time_scale or 0.01),
+            guessed="" if "geometry" in found.stated else "# ",
             geometry=as_toml("sphere" if found.round else "flat"),
+            assumed="" if "velocity_units" in found.stated else "# ",
+            units=as_toml(found.stated.get("velocity_units", "m/s")),
         )
     return head + templates.REST.format(
         counts=as_toml(counts),

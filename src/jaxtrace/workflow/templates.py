@@ -25,9 +25,9 @@ interpolation = "linear"       # in time: linear, nearest, cubic
 #                              # nan; without it, a span beyond them is an error
 # outside = "zero"             # beyond a grid: clamp, zero, nan, periodic, extrapolate;
 #                              # beyond a mesh: nearest_element, zero, nan, extrapolate
-# geometry = {geometry}          # found in the files; "sphere": degrees and m/s, "flat"
+{guessed}geometry = {geometry}          # as found; "sphere": degrees and m/s, "flat"
 # radius = 6371008.8           # of the sphere, in meters
-# velocity_units = "m/s"       # in place of those of the file; cm/s, km/h, knots, ...
+{assumed}velocity_units = {units}       # in place of the files'; cm/s, km/h, knots, ...
 # land = "beach"               # particles on land of a sphere: beach (or stop), slide,
 #                              # reflect, previous, absorb, free;
 #                              # masked points of flat labeled grids: zero, nan, error

@@ -11,6 +11,7 @@ from jaxtrace.io.cf import (
     label_dimensions,
 )
 from jaxtrace.io.decoding import read_values
+from jaxtrace.io.formats import open_slices
 from jaxtrace.io.loader import load_field, load_variable
 from jaxtrace.io.netcdf import GridSlices
 from jaxtrace.sphere import EARTH_RADIUS, great_circle
@@ -420,6 +421,15 @@ def test_nothing_crosses_land(hidden, land):
     np.testing.assert_allclose(
         paths.times[last + 1], paths.exit_time[beached], rtol=1e-6
     )
+
+
+def test_gaps_that_come_and_go_are_said():
+    data = coast(np.nan)
+    assert "masked differs" not in " ".join(open_slices(data).notes())
+    data["uo"][1, 4, 4] = np.nan
+    said = " ".join(open_slices(data).notes())
+    assert "masked differs between slices: no flow there" in said
+    assert "land: 9 of 441 nodes masked" in said
 
 
 def test_files_without_any_value_are_refused():

@@ -1,13 +1,19 @@
 """Levels with heights of their own: below a free surface, and over thin cells."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import jaxtrace as jt
+from jaxtrace.cli import app
+from jaxtrace.fields.base import moment, sample
 from jaxtrace.fields.curved_grid import CurvilinearGrid, cell_areas
 from jaxtrace.io.loader import load_field
 from jaxtrace.io.netcdf import GridSlices
 from jaxtrace.tracking import create_tracker
+from jaxtrace.workflow.case import load_case
+from jaxtrace.workflow.prepare import make_plan
 from trace_ocean import follow
 
 xarray = pytest.importorskip("xarray")
@@ -152,6 +158,13 @@ def test_levels_of_schism_are_where_the_file_has_them(tmp_path, double, new):
     schism(tmp_path, new)
     loaded = load_field(tmp_path, dtype="float64", geometry="flat" if new else None)
     assert "levels at the heights z" in " ".join(loaded.notes)
+    if new:  # files that only together are a flow
+        files = sorted(map(str, tmp_path.glob("*.nc")))
+        told = CliRunner().invoke(app, ["info", *files])
+        assert told.exit_code == 0, told.output
+        assert "velocity: horizontalVelX, horizontalVelY, verticalVelocity" in (
+            " ".join(told.output.split())
+        )
     x, y = 0.33, 0.52
     mid, zeta = -depth(x, y) / 2, surface(x, y, HOURS[[0, -1]])
     share = np.array([0.0, 0.2, 0.5, 0.99])
@@ -160,6 +173,34 @@ def test_levels_of_schism_are_where_the_file_has_them(tmp_path, double, new):
     seeds[:, :2] *= 111195.08 if new else 1
     ends = follow(loaded.field, seeds, HOURS, 2, "rk4")[0][-1]
     np.testing.assert_allclose(ends[:, 2], [1.7 * mid, *after], atol=1e-6)
+
+
+def test_a_case_says_what_the_files_of_a_mesh_do_not(tmp_path):
+    schism(tmp_path, False)
+    data = xarray.open_dataset(tmp_path / "schout_1.nc", decode_times=False).load()
+    for way in "xy":
+        data[f"SCHISM_hgrid_node_{way}"].attrs.clear()
+    data["hvel"].attrs["units"] = "furlongs"
+    (tmp_path / "bare").mkdir()
+    data.to_netcdf(tmp_path / "bare" / "schout_1.nc", engine="scipy")
+    new = ["new", str(tmp_path / "case.toml"), str(tmp_path / "bare" / "schout_1.nc")]
+    for rule, remedy in (("may be degrees", "--geometry sphere or flat"),
+                         ("'furlongs' of", "--velocity-units one of m/s")):  # fmt: skip
+        failed = CliRunner().invoke(app, new)
+        assert rule in str(failed.exception)
+        assert remedy in str(failed.exception)
+        new += ["--geometry", "sphere"] if "degrees" in rule else []
+    done = CliRunner().invoke(app, [*new, "--velocity-units", "cm/s"])
+    assert done.exit_code == 0, done.output
+    text = (tmp_path / "case.toml").read_text()
+    assert '\ngeometry = "sphere"' in text
+    assert '\nvelocity_units = "cm/s"' in text
+    # Components of a vector are found again, and what is below the floor is left out.
+    deep = text.replace("z = [0.999, 1.0]", "z = [0.15, 0.2]")
+    (tmp_path / "case.toml").write_text(deep)
+    notes = " ".join(make_plan(load_case(tmp_path / "case.toml")).notes)
+    assert "hvel_x, hvel_y, vertical_velocity" in notes
+    assert "particles are below the floor: dropped" in notes
 
 
 def test_nothing_flows_where_elements_are_dry(tmp_path):
@@ -214,7 +255,8 @@ def test_nobody_is_above_the_moving_surface_or_below_the_floor(double):
     )
 
 
-def test_a_record_in_parts_moves_its_levels_alike():
+def test_a_record_in_parts_moves_its_levels_alike(small_parts):
+    # The fixture resets the memory limit in the end.
     whole = load_field(roms(u=0.5))
     jt.configure(memory_limit_gb=5 * 4 * 4 * 11 * 11 * 9 * 4 / 2**30)
     parts = load_field(roms(u=0.5))
@@ -226,6 +268,17 @@ def test_a_record_in_parts_moves_its_levels_alike():
         for x in (whole, parts)
     ]
     np.testing.assert_array_equal(*(track.positions for track in tracks))
+
+
+def test_slices_that_are_blended_at_once_move_alike(double):
+    field = load_field(roms(u=0.5), dtype="float64").field.frozen
+    instant = moment(field, 5000.0)
+    one, now = field.at_instant(instant, 10**6)
+    assert one.values.shape[0] == 1
+    places = jnp.asarray(at_shares())
+    found, expected = sample(one, places, now), sample(field, places, instant)
+    assert np.asarray(expected)[-1, 2] > 1.9e-4
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-15)
 
 
 def test_what_moves_the_levels_is_said():

@@ -86,6 +86,9 @@ def test_a_flat_domain_gets_no_slice_across_it(tmp_path):
     grid["velocity"] = np.tile([0.5, 0.0, 0.0], (grid.n_points, 1))
     found = survey(str(write_xml(grid, tmp_path / "flow.vti")))
     assert "slice" not in tomllib.loads(starter(found))["pictures"]["which"]
+    shallow = dataclasses.replace(found, high=np.add(found.low, [6e4, 6e4, 20]))
+    counts = tomllib.loads(starter(shallow))["particles"]["concentrations"]
+    assert counts == {"x": 50, "y": 50, "z": 2}
 
 
 def test_a_mesh_that_is_a_grid_gets_the_walls_of_a_box(tmp_path):
