@@ -7,7 +7,8 @@ import numpy as np
 
 from acbo.policy.advisor import Policy
 from acbo.policy.model import PolicyConfig, PolicyNetwork
-from acbo.policy.problem import Candidate
+from acbo.policy.planning import Plan
+from acbo.policy.problem import Candidate, Experiment
 from acbo.surrogate.model import SurrogateConfig, SurrogateNetwork
 from acbo.surrogate.predictor import Surrogate
 from causal_parameters import fill
@@ -28,18 +29,14 @@ def small_policy() -> Policy:
     return Policy(small_surrogate(), fill(*given, seed=1, scale=0.3))
 
 
-class MiddleOfRanges:
-    """Every variable at the middle of its range, the first the likeliest."""
-
-    def explain_with_edges(self, history, posterior=None, levels=None):
-        chances = np.linspace(2, 1, len(history.ranges))
-        found = [
-            Candidate(
-                name, sum(ends) / 2, chance / chances.sum(), 0.25, 0.5, -1.5, 2, 1
-            )
-            for (name, ends), chance in zip(
-                history.ranges.items(), chances, strict=True
-            )
-        ]
-        d = len(history.names)
-        return found, np.full((d, d), 0.25) * ~np.eye(d, dtype=bool)
+def middle_of_ranges(seen, posterior, problem, levels):
+    """In place of `plan`: every variable at the middle of its range, the first the
+    likeliest.
+    """
+    chances = np.linspace(2, 1, len(seen.ranges))
+    found = [
+        Candidate(name, sum(ends) / 2, chance / chances.sum(), 0.25, 0.5, -1.5, 2, 1)
+        for (name, ends), chance in zip(seen.ranges.items(), chances, strict=True)
+    ]
+    batch = [Experiment({each.variable: each.value}, -1.5, 2, 1) for each in found]
+    return Plan(batch[:1], found, 1.0)

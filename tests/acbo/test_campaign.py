@@ -15,7 +15,7 @@ import acbo
 from acbo.campaign import show_row
 from acbo.cli import app
 from acbo.policy import suggest as engine
-from causal_policies import MiddleOfRanges
+from causal_policies import middle_of_ranges
 from causal_tables import write_table
 
 VALUES = {"Z": 0.5, "Y": 1.25}
@@ -23,7 +23,7 @@ VALUES = {"Z": 0.5, "Y": 1.25}
 
 @pytest.fixture(autouse=True)
 def policy(monkeypatch):
-    monkeypatch.setattr(engine, "load_policy", MiddleOfRanges)
+    monkeypatch.setattr(engine, "plan", middle_of_ranges)
 
 
 @pytest.fixture

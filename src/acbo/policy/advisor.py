@@ -1,7 +1,7 @@
 """The trained policy: the next experiment from everything seen so far, by name."""
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +14,6 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from acbo.environment import Action, ProblemSpec
 from acbo.history import History
-from acbo.named.names import FrozenMap
 from acbo.named.tables import Experiments
 from acbo.policy import features
 from acbo.policy.model import PolicyAction, PolicyConfig, PolicyNetwork, Scores
@@ -46,7 +45,6 @@ class Advice(eqx.Module):
     expected: Float[Array, "d m"]
     std: Float[Array, "d m"]
     gain: Float[Array, "d m"]
-    edge_probs: Float[Array, "d d"]
     parent_probs: Float[Array, " d"]
     ancestor_probs: Float[Array, " d"]
 
@@ -115,26 +113,15 @@ class Policy(eqx.Module):
         self, history: Experiments, posterior: Causes = None
     ) -> list[Candidate]:
         """Return every variable that may be set, the likeliest first, with reasons."""
-        return self.explain_with_edges(history, posterior)[0]
-
-    def explain_with_edges(
-        self,
-        history: Experiments,
-        posterior: Causes = None,
-        levels: Mapping[str, Sequence[float]] = FrozenMap(),
-    ) -> tuple[list[Candidate], np.ndarray]:
-        """Return the same, and P(i causes j) for every pair of columns.
-
-        `levels` are the only values to which some variables can be set.
-        """
         posterior, advice = self._advise(history, posterior)
         advice = jax.device_get(advice)
         ancestors = advice.ancestor_probs
-        d, target = len(history.names), history.column
         if isinstance(posterior, GraphPosterior):
-            ancestors = posterior.ancestor_probs[:, target]
-        center = float(history.values[:, target].mean())
-        logits, values = _on_levels(history, advice.scores, levels)
+            ancestors = posterior.ancestor_probs[:, history.column]
+        center = float(history.values[:, history.column].mean())
+        logits = np.array(advice.scores.logits, np.float64)
+        last = logits.shape[1] - 1
+        share = np.clip((np.arange(last + 1) + advice.scores.center) / last, 0, 1)
         # On the host: a softmax of a few hundred cells is no program worth compiling.
         flat = np.exp(logits - logits.max())
         chosen = flat.sum(axis=1) / flat.sum()
@@ -142,11 +129,11 @@ class Policy(eqx.Module):
         for column, name in enumerate(history.names):
             if name not in history.ranges:
                 continue
-            cell = int(np.argmax(logits[column]))
+            cell, (low, high) = int(np.argmax(logits[column])), history.ranges[name]
             found.append(
                 Candidate(
                     name,
-                    float(values[column, cell]),
+                    low + float(share[column, cell]) * (high - low),
                     float(chosen[column]),
                     float(advice.parent_probs[column]),
                     float(ancestors[column]),
@@ -155,9 +142,7 @@ class Policy(eqx.Module):
                     float(advice.gain[column, cell]),
                 )
             )
-        edges = np.array(advice.edge_probs[:d, :d], np.float64)
-        np.fill_diagonal(edges, 0.0)
-        return sorted(found, key=lambda each: -each.probability), edges
+        return sorted(found, key=lambda each: -each.probability)
 
     def effect_curves(
         self, history: Experiments, edge_probs: np.ndarray
@@ -202,28 +187,6 @@ class Policy(eqx.Module):
         read = _compiled_advice()
         told = jax.device_put(given)
         return posterior, read(self, *_on_device(history, columns), told)
-
-
-def _on_levels(
-    history: Experiments, scores: Scores, levels: Mapping[str, Sequence[float]]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return scores and the value of each cell; of a variable with levels, only the
-    cells next to one can be chosen.
-    """
-    logits = np.array(scores.logits, np.float64)
-    last = logits.shape[1] - 1
-    low, high, _ = (ends[:, None] for ends in history.bounds)
-    share = (np.arange(last + 1) + scores.center[: len(history.names)]) / last
-    values = low + np.clip(share, 0, 1) * (high - low)
-    for name, given in levels.items():
-        column = history.names.index(name)
-        start, end = history.ranges[name]
-        width = end - start if end > start else 1.0
-        cells = np.rint((np.asarray(given, np.float64) - start) / width * last)
-        cells = np.clip(cells.astype(int), 0, last)
-        logits[column, np.setdiff1d(np.arange(last + 1), cells)] = -np.inf
-        values[column, cells] = given
-    return logits, values
 
 
 def _marginals(
@@ -287,7 +250,6 @@ def _advice(
         mean[spec.target] + scale * spec.sign * observation.mean,
         scale * observation.std,
         scale * observation.gain,
-        edges,
         column,
         features.ancestor_probs(edges, spec.target),
     )

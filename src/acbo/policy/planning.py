@@ -12,9 +12,10 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from acbo.named.tables import Experiments
+from acbo.policy.misfit import Arms, Told, draw_misfit
 from acbo.policy.problem import Candidate, Experiment, Problem, Region
 from acbo.posterior.order_chains import GraphPosterior
 
@@ -22,13 +23,11 @@ MODELS = 256  # drawn from the posterior
 GRID, PAIR_GRID = 33, 17  # values of a variable alone, and of each one in a pair
 PAIRED = 8  # of many variables, the likeliest causes are tried in pairs
 BESIDE = 0.2  # of a range: experiments of one batch are farther apart than this
-LENGTH = 0.3  # of the Gaussian process, in widths of a range
-# Variances of what linear models miss, in those of the target, and how likely they are.
-MISFITS = ((0.0, 0.7), (0.1, 0.15), (0.5, 0.15))
-# A graph without a path may be wrong where effects are curved: there this much of the
-# deviation counts.
-UNREACHED = 0.5
 WEAK = 0.1, 1e-4  # prior precision of weights and of the intercept
+# A correlation with the target beyond the effect on it: where it is less, watching a
+# variable tells what setting it does.
+BIAS = 0.1
+OUTSIDE = 0.1  # of a range: rows farther outside tell nothing about it
 NOISE = 1.0, 0.05  # shape and scale of the noise's inverse gamma prior
 
 COMPARE: dict[str, Callable[[np.ndarray, float], np.ndarray]] = {
@@ -141,13 +140,6 @@ def add_partial(
     return replace(seen, values=rows, intervened=acted, checked=True)
 
 
-class Arms(NamedTuple):
-    """Interventions as rows: which columns are set, and to which shares of ranges."""
-
-    flags: Bool[np.ndarray, "n d"]
-    shares: Float[np.ndarray, "n d"]
-
-
 def _arms(seen: Experiments, flags: np.ndarray, values: np.ndarray) -> Arms:
     """Return interventions by values; what may not be set does not count."""
     low, high, allowed = seen.bounds
@@ -155,77 +147,43 @@ def _arms(seen: Experiments, flags: np.ndarray, values: np.ndarray) -> Arms:
     return Arms(flags & allowed, np.where(flags & allowed, shares, 0.0))
 
 
-def _kernel(a: Arms, b: Arms) -> Float[np.ndarray, "n m"]:
-    """Return covariances: a curve for each variable, and a surface for each pair."""
-    total = np.zeros((len(a.flags), len(b.flags)))
-    product = np.ones_like(total)
-    for column in np.flatnonzero(a.flags.any(axis=0) & b.flags.any(axis=0)):
-        both = a.flags[:, None, column] & b.flags[None, :, column]
-        away = (a.shares[:, None, column] - b.shares[None, :, column]) / LENGTH
-        curve = np.where(both, np.exp(-0.5 * away**2), 0.0)
-        total += curve
-        product *= np.where(both, curve, 1.0)
-    same = (a.flags[:, None] == b.flags[None]).all(axis=2)
-    pairs = same & (a.flags.sum(axis=1) > 1)[:, None]
-    return total + np.where(pairs, product, 0.0)
+def _watched_rows(seen: Experiments, models: Models) -> Told:
+    """Return the rows where nothing was set, once for each variable that may be set."""
+    rows, of = np.flatnonzero(~seen.intervened.any(axis=1)), seen.column
+    outcome = seen.sign * models.scaled(seen.values[rows, of], of)
+    low, high, _ = seen.bounds
+    parts = []
+    for i in (seen.names.index(name) for name in seen.ranges):
+        only = np.broadcast_to(np.arange(len(low)) == i, seen.values[rows].shape)
+        arms = _arms(seen, only, seen.values[rows])
+        noise = np.full(len(rows), outcome_variance(models, [i], of))
+        there = np.abs(arms.shares[:, i] - 0.5) < 0.5 + OUTSIDE
+        # What models expect is linear: that of the mean is the mean.
+        told = Told(arms, outcome[None], noise).some(there)
+        values = low[i] + told.arms.shares[:, i] * (high[i] - low[i])
+        expected = respond(models, [i], models.scaled(values, i)[:, None], of)
+        parts.append((*told.arms, (told.left - seen.sign * expected).T, told.noise))
+    flags, shares, left, noise = map(np.concatenate, zip(*parts, strict=True))
+    return Told(Arms(flags, shares), left.T, noise)
 
 
-def _draw_functions(
-    arms: Arms, count: int, draw: np.random.Generator
-) -> Float[np.ndarray, "s n"]:
-    """Draw functions of covariance `_kernel` at some interventions."""
-    found = np.zeros((count, len(arms.flags)))
-    together = np.unique(arms.flags[arms.flags.sum(axis=1) > 1], axis=0)
-    parts = [(column, [i]) for i, column in enumerate(arms.flags.T)]
-    parts += [
-        ((arms.flags == flags).all(axis=1), np.flatnonzero(flags)) for flags in together
-    ]
-    for rows, columns in parts:
-        if rows.any():
-            # Most candidates share their values: few places are drawn.
-            shares = arms.shares[rows][:, columns]
-            places, which = np.unique(shares, axis=0, return_inverse=True)
-            away = (places[:, None] - places[None]) / LENGTH
-            kernel = np.exp(-0.5 * (away**2).sum(axis=2))
-            root = np.linalg.cholesky(kernel + 1e-6 * np.eye(len(places)))
-            each = draw.normal(size=(count, len(places))) @ root.T
-            found[:, rows] += each[:, which.ravel()]
-    return found
-
-
-def draw_misfit(
-    made: Arms,
-    left: Float[np.ndarray, "s n"],
-    noise: Float[np.ndarray, " n"],
-    at: Arms,
-    trust: Float[np.ndarray, "s n+m"],
+def _groups(
+    seen: Experiments,
+    models: Models,
+    posterior: GraphPosterior,
     draw: np.random.Generator,
-) -> Float[np.ndarray, "s n+m"]:
-    """Draw for each model what it misses, at experiments made and then at others, given
-    what it left of their outcomes; `trust` scales it before the outcomes.
-
-    Functions of the prior are corrected by what they miss of the outcomes (Matheron's
-    rule: Wilson et al., Pathwise conditioning of Gaussian processes, 2021).
+) -> Int[np.ndarray, "s d"]:
+    """Return for each model 2 where watching a variable tells what setting it does,
+    plus 1 where a path leads from it to the target.
     """
-    both = Arms(*(np.concatenate(each) for each in zip(made, at, strict=True)))
-    (count, n), middle = left.shape, left.mean(axis=0)
-    inner, cross = _kernel(made, made), _kernel(made, both)
-    matrices = [variance * inner + np.diag(noise) for variance, _ in MISFITS]
-    logs = np.array([math.log(prior) for _, prior in MISFITS])
-    for kind, matrix in enumerate(matrices):
-        misfit = middle @ np.linalg.solve(matrix, middle)
-        logs[kind] -= (np.linalg.slogdet(matrix)[1] + misfit) / 2
-    share = np.cumsum(np.exp(logs - np.logaddexp.reduce(logs)))
-    level = (draw.permutation(count) + 0.5) / count
-    kinds = np.minimum(np.searchsorted(share, level), len(MISFITS) - 1)
-    found = trust * _draw_functions(both, count, draw)
-    blur = np.sqrt(noise) * draw.normal(size=left.shape)
-    for kind, (variance, _) in enumerate(MISFITS):
-        rows = kinds == kind
-        found[rows] *= math.sqrt(variance)
-        gap = left[rows] - found[rows, :n] - blur[rows]
-        found[rows] += gap @ np.linalg.solve(matrices[kind], variance * cross)
-    return found
+    of, effect = seen.column, models.effect
+    along = effect * models.noise[:, :, None]  # what each noise brings
+    deviation = np.sqrt((along * effect).sum(axis=1))
+    watched = (along * effect[:, :, [of]]).sum(axis=1) / deviation
+    set_to = effect[:, :, of] / np.diagonal(effect, axis1=1, axis2=2) * deviation
+    bias = np.abs(watched - set_to) / deviation[:, [of]]
+    hidden = draw.random(bias.shape) < posterior.confounded_probs[:, of]
+    return 2 * ((bias < BIAS) & ~hidden) + (effect[:, :, of] != 0)
 
 
 class _Candidates(NamedTuple):
@@ -313,42 +271,60 @@ class _Outlook(NamedTuple):
         """
         return np.maximum(self.best[:, None] - self.mean, 0.0).mean(axis=0)
 
+    @property
+    def to_gain(self) -> float:
+        """Return the expected improvement by the best experiment, were it known."""
+        return float(np.maximum(self.best - self.mean.min(axis=1), 0.0).mean())
+
+
+class Plan(NamedTuple):
+    """What to do next; outcomes in the units of the table."""
+
+    batch: list[Experiment]
+    alone: list[Candidate]  # each variable, first that of the best experiment
+    to_gain: float  # expected improvement by the best experiment, were it known
+
 
 def plan(
     seen: Experiments,
     posterior: GraphPosterior,
     problem: Problem,
     levels: Mapping[str, Sequence[float]],
-) -> tuple[list[Experiment], list[Candidate]]:
-    """Return the experiments of highest expected improvement per cost, one after the
-    other: each counts what the ones before it may bring. Then each variable alone.
+) -> Plan:
+    """Return the experiments of highest expected improvement per square root of cost,
+    one after the other: each counts what the ones before it may bring.
+
+    Per cost itself, many cheap experiments with little to gain would come before a dear
+    one that could be the best.
     """
     draw = np.random.default_rng(0)
     models = _models_of(seen, posterior, draw)
     given = _list_candidates(seen, models, problem, levels)
     made, outcome, expected, noise = _experiments_made(seen, models)
-    flags = np.concatenate([made.flags, given.arms.flags])
-    reached = (models.effect[:, :, seen.column] != 0) @ flags.T
-    trust = np.where(reached, 1.0, UNREACHED)
-    missed = draw_misfit(made, outcome - expected, noise, given.arms, trust, draw)
+    told, watched = Told(made, outcome - expected, noise), _watched_rows(seen, models)
+    groups = _groups(seen, models, posterior, draw)
+    chosen, missed = draw_misfit(told, watched, groups, given.arms, draw)
+    models = models._replace(mean=models.mean[chosen])
+    given, expected = given._replace(mean=given.mean[chosen]), expected[chosen]
     # What comes of setting nothing is known too.
     best = seen.sign * models.mean[:, seen.column]
     tried = expected + missed[:, : len(noise)]
     best = np.minimum(best, tried.min(axis=1, initial=np.inf))
     outlook = _Outlook(best, given.mean + missed[:, len(noise) :])
     alone = _alone(seen, models, posterior, given, outlook)
+    to_gain = float(models.scale[seen.column]) * outlook.to_gain
     batch: list[Experiment] = []
     untried = np.ones(len(given.cost), bool)
     while untried.any() and len(batch) < problem.batch:
         # Where nothing improves, the best mean decides.
-        score = outlook.gain / given.cost - 1e-6 * outlook.mean.mean(axis=0)
+        score = outlook.gain / np.sqrt(given.cost) - 1e-6 * outlook.mean.mean(axis=0)
         place = int(np.argmax(np.where(untried, score, -np.inf)))
         batch.append(_describe(seen, models, given, outlook, place))
         # Each draw takes its own outcome for what will come of it.
         best = np.minimum(outlook.best, outlook.mean[:, place])
         outlook = outlook._replace(best=best)
         untried &= ~_beside(given.arms, place)
-    return batch, alone
+    return Plan(batch, alone, to_gain)
 
 
 def _beside(arms: Arms, place: int) -> Bool[np.ndarray, " c"]:

@@ -103,18 +103,6 @@ class Problem:
         if not isinstance(self.batch, Integral) or self.batch < 1:
             raise ValueError(f"batch is {self.batch!r}: ask for 1 experiment or more")
 
-    @property
-    def planned(self) -> tuple[str, ...]:
-        """Return the options that the trained policy does not know."""
-        asked = {
-            "costs": self.cost,
-            "a batch": self.batch > 1,
-            "two variables at once": self.at_once > 1,
-            "forbidden regions": self.avoid,
-            "replicates": self.replicates,
-        }
-        return tuple(name for name, value in asked.items() if value)
-
     def for_columns(self, names: Sequence[str]) -> "Problem":
         """Return the same with every name as the table writes it."""
         found = lambda name: find_name(name, names)

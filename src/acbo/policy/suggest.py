@@ -9,7 +9,6 @@ import numpy as np
 from acbo.named.names import Edge, FrozenMap
 from acbo.named.reading import read_table
 from acbo.named.tables import DataTable, Experiments, observed_ranges
-from acbo.policy.advisor import load_policy
 from acbo.policy.planning import PAIRED, add_partial, plan
 from acbo.policy.problem import (
     Candidate,
@@ -19,13 +18,13 @@ from acbo.policy.problem import (
     make_problem,
 )
 from acbo.posterior.order_chains import GraphPosterior
-from acbo.surrogate.encode import READING_BUCKETS
 from acbo.surrogate.predictor import infer_graphs
 from acbo.types import MINIMIZE, MINUS, Range, in_words, percent, plus_minus, signed
 from jaxrig.notebook import Shown
 
+METHOD = "expected improvement under sampled models"
 MISFITS_TOLD = 5  # variables that a note lists
-WORTHWHILE = 0.05  # of the target's deviation: a smaller gain is none
+WORTHWHILE = 0.05  # of the target's deviation: less to gain is little
 
 
 @dataclass(frozen=True)
@@ -75,6 +74,7 @@ class Suggestion(Shown):
     edge_probs: np.ndarray  # [cause, effect], in the order of `seen.names`
     ranges_from_data: tuple[str, ...]
     method: str  # how the choice was made
+    to_gain: float  # expected improvement by the best experiment, were it known
     worthwhile: bool  # False: there is little left to gain
     notes: tuple[str, ...]
     labels: Mapping[str, tuple[str, str]] = field(default_factory=FrozenMap)
@@ -149,10 +149,9 @@ class Suggestion(Shown):
 
     def nothing_to_gain(self) -> str:
         """Return why one may stop."""
-        gain = self.experiments[0].gain
         return (
-            f"there is little left to gain: the best experiment left improves "
-            f"{self.seen.target} by {in_words(gain)} on average"
+            "there is little left to gain: the best experiment, were it known, would "
+            f"improve {self.seen.target} by {in_words(self.to_gain)} on average"
         )
 
     def as_ask(self, number: int, time: str) -> Ask:
@@ -191,6 +190,7 @@ class Suggestion(Shown):
             "rows_left_out": self.rows_left_out,
             "unlike_training": self.unlike_training,
             "method": self.method,
+            "to_gain": self.to_gain,
             "worthwhile": self.worthwhile,
             "notes": list(self.notes),
             "suggestion": self.settings,
@@ -241,7 +241,8 @@ def suggest(
         know: edges that exist, as pairs or `"dose->yield"`.
         forbid: edges that cannot exist.
         tiers: groups of variables, causes before effects, or `"a, b < c < d"`.
-        cost: cost of setting a variable, 1 by default; gain per cost is what counts.
+        cost: cost of setting a variable, 1 by default; gain per square root of cost
+            is what counts.
         avoid: regions where nothing may be, such as `"heat>80 & pH<4"`.
         at_once: 2 to set one or two variables at once.
         batch: number of experiments to make before the next outcome is known.
@@ -270,17 +271,7 @@ def suggest_for(problem: Problem, table: DataTable) -> Suggestion:
     graphs = graphs_of(table, problem.know, problem.forbid, problem.tiers)
     if table.partial is not None:
         seen = add_partial(seen, graphs, *table.partial)
-    why_planned = list(problem.planned)
-    if len(table.names) > READING_BUCKETS[-1]:
-        why_planned.append(f"more than {READING_BUCKETS[-1]} variables")
-    if why_planned:
-        batch, found = plan(seen, graphs, problem, levels)
-        edges, method = graphs.edge_probs, "expected improvement under sampled models"
-    else:
-        found, edges = load_policy().explain_with_edges(seen, graphs, levels)
-        best, method = found[0], "trained policy"
-        outcome = best.expected, best.std, best.gain
-        batch = [Experiment({best.variable: best.value}, *outcome)]
+    batch, found, to_gain = plan(seen, graphs, problem, levels)
     causes = {each.variable: each for each in found}
     told = seen, table.labels, problem.replicates
     experiments = [_explain(each, causes, *told) for each in batch]
@@ -293,11 +284,12 @@ def suggest_for(problem: Problem, table: DataTable) -> Suggestion:
         tuple(experiments),
         tuple(found),
         seen,
-        edges,
+        graphs.edge_probs,
         tuple(name for name in free if name not in levels),
-        method,
-        max(each.gain for each in (*found, *experiments)) >= WORTHWHILE * deviation,
-        (*table.notes, *note, *notes_on(seen, problem, graphs, why_planned)),
+        METHOD,
+        to_gain,
+        to_gain >= WORTHWHILE * deviation,
+        (*table.notes, *note, *notes_on(seen, problem, graphs)),
         table.labels,
         table.dropped,
         graphs.unlike_training,
@@ -397,10 +389,7 @@ def _reasons_from_rows(
 
 
 def notes_on(
-    seen: Experiments,
-    problem: Problem,
-    graphs: GraphPosterior,
-    why_planned: Sequence[str],
+    seen: Experiments, problem: Problem, graphs: GraphPosterior
 ) -> tuple[str, ...]:
     """Return what to know about ranges and about the source of probabilities."""
     notes = []
@@ -417,12 +406,6 @@ def notes_on(
                 f"{int(far.sum())} rows set {name!r} outside its range {low:g} to "
                 f"{high:g} (first: {cells[np.argmax(far)]:g})"
             )
-    if why_planned:
-        notes.append(
-            f"because of {', '.join(why_planned)}, experiments are chosen by "
-            "expected improvement under models drawn from the posterior, not by the "
-            "trained policy"
-        )
     if problem.at_once > 1 and len(seen.ranges) > PAIRED:
         notes.append(f"pairs are of the {PAIRED} likeliest causes")
     return (*notes, *note_on_graphs(graphs))

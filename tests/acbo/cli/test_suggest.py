@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from acbo.cli import app
 from acbo.policy import suggest as engine
 from acbo.posterior.order_chains import sample_graphs
-from causal_policies import MiddleOfRanges
+from causal_policies import middle_of_ranges
 from causal_tables import chain_lines, write_table
 
 
@@ -19,7 +19,7 @@ def without_network(values, intervened, **options):
 
 @pytest.fixture
 def call(monkeypatch):
-    monkeypatch.setattr(engine, "load_policy", MiddleOfRanges)
+    monkeypatch.setattr(engine, "plan", middle_of_ranges)
     monkeypatch.setattr(engine, "infer_graphs", without_network)
     return lambda *words: CliRunner().invoke(app, ["suggest", *map(str, words)])
 
@@ -163,7 +163,7 @@ def test_a_table_unlike_training_is_told_so(monkeypatch, tmp_path):
     y = z + draw.normal(size=90)
     was_set = np.where(np.arange(90) < 60, "", "X")
     lines = [",".join(map(str, row)) for row in zip(x, z, y, was_set, strict=True)]
-    monkeypatch.setattr(engine, "load_policy", MiddleOfRanges)
+    monkeypatch.setattr(engine, "plan", middle_of_ranges)
     monkeypatch.setattr(engine, "infer_graphs", against)
     path = write_table(tmp_path, lines)
     words = [str(path), "--target", "Y", "--minimize"]

@@ -5,6 +5,7 @@ import pytest
 from acbo.named.tables import Experiments
 from acbo.policy.advisor import load_policy, save_policy
 from acbo.posterior.distribution import create_parent_set_posterior
+from acbo.surrogate.predictor import infer_graphs
 from causal_policies import small_policy
 from jaxrig.testing import assert_trees_close
 
@@ -49,8 +50,9 @@ def test_reasons_come_in_order_and_in_the_users_units():
 def test_effect_curves_say_at_a_cell_what_is_said_of_it():
     """And the slope of `a` is that of the model; `b` was never set."""
     seen = experiments()
-    found, edges = load_policy().explain_with_edges(seen)
-    curves = load_policy().effect_curves(seen, edges)
+    graphs = infer_graphs(seen.values, seen.intervened, names=seen.names)
+    found = load_policy().explain(seen, graphs)
+    curves = load_policy().effect_curves(seen, graphs.edge_probs)
     assert list(curves) == ["a", "b"]
     for each in found:
         values, expected, std = curves[each.variable]

@@ -1,5 +1,6 @@
 """Experiments under options, against closed forms of linear models."""
 
+import itertools
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +12,11 @@ from acbo.named.tables import Experiments
 from acbo.policy import planning
 
 NAMES = ("a", "b", "c", "y", "e")
+WORTH = [
+    (np.zeros(12), 0.0, True),
+    (np.linspace(-2, 2, 12), 0.0, False),
+    (np.linspace(-2, 2, 12), 1.0, False),
+]
 RANGES = {"a": (-2.0, 2.0), "b": (-2.0, 2.0), "c": (-2.0, 2.0)}
 
 
@@ -68,6 +74,10 @@ def test_forbidden_regions():
     # The outcome is kept out as well: e follows y, which is 3 where the mean e is 3.
     (found,) = best_of(avoid=["e > 3"])
     assert found.expected < 3.5
+    with pytest.raises(ValueError, match="every experiment is in a forbidden region"):
+        best_of(avoid=["a > -99"])
+    with pytest.raises(ValueError, match="'Q' is not known"):
+        best_of(avoid=["Q > 1"])
 
 
 def test_levels_and_ranges():
@@ -95,13 +105,31 @@ def test_replicates_follow_the_noise():
     assert runs[0] < runs[1]
 
 
-def test_it_says_when_nothing_is_to_be_gained():
-    options: dict[str, Any] = {"ranges": RANGES, "cost": {"a": 1}}
-    options["settable"] = ["a", "b", "c"]
-    found = acbo.suggest(table(0.1, at=2.0, more=12), "y", True, **options)
-    assert not found.worthwhile
-    assert str(found).startswith("there is little left to gain")
-    assert acbo.suggest(table(0.1), "y", True, **options).worthwhile
+@pytest.mark.parametrize(("tried", "wave", "worthwhile"), WORTH)
+def test_it_says_when_nothing_is_to_be_gained(tried, wave, worthwhile):
+    """y = 2 a, or a wave about it, from 30 rows and 12 experiments."""
+    draw = np.random.default_rng(0)
+    a = np.concatenate([draw.normal(size=30), tried])
+    y = 2 * a + wave * np.cos(4 * a) + 0.1 * draw.normal(size=42)
+    given: dict[str, Any] = {"a": a, "y": y, "do": [""] * 30 + ["a"] * 12}
+    found = acbo.suggest(given, "y", True, ranges={"a": (-2, 2)})
+    best = 4.0 + wave * np.cos(8.0)
+    reached = (2 * tried + wave * np.cos(4 * tried)).max()
+    assert found.worthwhile == worthwhile
+    assert found.to_gain == pytest.approx(max(best - reached, 0.0), rel=0.2, abs=0.05)
+    told = str(found).startswith("there is little left to gain")
+    assert told == (not worthwhile)
+
+
+def test_a_batch_is_of_different_experiments_that_are_allowed():
+    found = best_of(batch=6, avoid=["a > 1.5"], levels={"c": [-1, 1]})
+    places = [tuple(each.settings.items()) for each in found]
+    assert len(set(places)) == 6
+    for ((one, x),), ((other, y),) in itertools.combinations(places, 2):
+        assert one != other or abs(x - y) >= planning.BESIDE * 4.0 - 1e-9
+    for ((name, value),) in places:
+        assert name != "a" or value <= 1.5
+        assert name != "c" or value in (-1, 1)
 
 
 def test_a_knob_that_rests_is_held_there():
@@ -162,23 +190,3 @@ def test_models_respond_as_the_algebra_says():
     assert variance == pytest.approx(4 + 0.04 + 1, rel=0.1)
     variance = planning.outcome_variance(models, [0, 1], 3) * scale[3] ** 2
     assert variance == pytest.approx(0.04 + 1, rel=0.1)
-
-
-def test_what_linear_models_miss_is_shared_by_pairs(monkeypatch):
-    monkeypatch.setattr(planning, "MISFITS", ((0.5, 1.0),))
-    made = planning.Arms(np.array([[True, False]]), np.array([[0.4, 0.0]]))
-    at = planning.Arms(
-        np.array([[True, False], [True, True], [False, True]]),
-        np.array([[0.4, 0.0], [0.4, 0.9], [0.0, 0.9]]),
-    )
-    count = 20_000
-    given = made, np.full((count, 1), 2.0), np.array([0.25]), at
-    draw = np.random.default_rng(0)
-    found = planning.draw_misfit(*given, np.ones((count, 4)), draw)
-    np.testing.assert_allclose(found[:, 0], found[:, 1], atol=1e-9)
-    # One observation with prior variance 0.5 and noise 0.25.
-    kept = 0.5 / 0.75
-    mean, variance = found[:, 1:].mean(axis=0), found[:, 1:].var(axis=0)
-    np.testing.assert_allclose(mean, [2 * kept, 2 * kept, 0.0], atol=0.03)
-    wanted = [0.5 * (1 - kept), 1.5 - 0.5 * kept, 0.5]
-    np.testing.assert_allclose(variance, wanted, rtol=0.05)
