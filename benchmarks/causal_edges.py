@@ -17,9 +17,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from acbo import problems
-from acbo.environment import first_history, problem_spec
+from acbo.environment import (
+    best_on_noise,
+    common_noise,
+    first_history,
+    mean_under,
+    problem_spec,
+)
 from acbo.named.tables import Experiments
-from acbo.optimum import best_on_noise, common_noise, mean_under
 from acbo.policy.advisor import load_policy
 from acbo.random_models import SCMConfig, random_scm
 from acbo.scm import set_variable

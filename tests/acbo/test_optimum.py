@@ -6,8 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from acbo.environment import best_on_noise, common_noise, mean_under
 from acbo.mechanisms import SQUARE, Features
-from acbo.optimum import best_on_noise, common_noise, mean_under
 from acbo.scm import set_variable
 from causal_linear import (
     linear_scm,

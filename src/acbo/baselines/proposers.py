@@ -8,9 +8,15 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from acbo.environment import Action, ProblemSpec
+from acbo.environment import (
+    DRAWS,
+    GRID,
+    Action,
+    ProblemSpec,
+    best_on_noise,
+    common_noise,
+)
 from acbo.history import History
-from acbo.optimum import DRAWS, GRID, best_on_noise, common_noise
 
 
 def uniform_action(key: PRNGKeyArray, spec: ProblemSpec) -> Action:

@@ -17,11 +17,17 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from acbo.environment import as_intervention, first_history, run_episode
+from acbo.environment import (
+    as_intervention,
+    best_on_noise,
+    common_noise,
+    first_history,
+    mean_under,
+    run_episode,
+)
 from acbo.evaluation import metrics
 from acbo.evaluation.report import EPISODES, PARENTS, PROBLEMS, Cell, Report, Result
 from acbo.history import History
-from acbo.optimum import best_on_noise, common_noise, mean_under
 from acbo.problems import Problem, get
 from acbo.random_models import SCMConfig, random_scm
 from acbo.runs import interventions_of, player, shares_of_the_way
@@ -42,7 +48,7 @@ class Protocol:
 
     `clip_data` keeps the rows for parent prediction within the ranges, `clip_episodes`
     all of an episode and its optimum; the target is never clipped. `grid` and `draws`
-    are those of `acbo.optimum`.
+    are those of `acbo.environment`.
     """
 
     scms: SCMConfig = field(default_factory=SCMConfig)
