@@ -109,7 +109,10 @@ class Cells:
         """Cut a mask over the given array to the same box; None is all False."""
         cut = np.zeros(self.values.shape, bool)
         if overlay is not None:
-            found = host_array(overlay, "overlay").astype(bool)[self.top :, self.left :]
+            whole = host_array(overlay, "overlay")
+            if whole.dtype.kind not in "biu":
+                raise TypeError(f"the overlay is {whole.dtype}: give a boolean mask")
+            found = whole.astype(bool)[self.top :, self.left :]
             rows, columns = np.minimum(found.shape, cut.shape)
             cut[:rows, :columns] = found[:rows, :columns]
         return cut

@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Array, Int, PRNGKeyArray, Shaped
 
 from jaxarc.actions import BboxAction, MaskAction, PointAction
+from jaxarc.envs.checks import as_arrays
 from jaxarc.ops.operations import ARCLEOperationType as Op
 from jaxarc.recording import Recording, action_numbers, check_repeatable
 from jaxarc.tasks.identity import extract_task_id_from_index
@@ -183,7 +184,8 @@ def _play_all(
     best: bool,
 ) -> tuple[Array, ...]:
     """Play an episode on each pair; return what `EvaluationResult` holds."""
-    limit = env.params.config.environment.max_episode_steps
+    rules = env.params.config
+    limit = rules.environment.max_episode_steps
 
     def play(key: PRNGKeyArray, row: Array, pair: Array) -> tuple[Array, ...]:
         first, act_key = jax.random.split(key)
@@ -201,6 +203,8 @@ def _play_all(
             if env.params.episode_mode:  # of tests the last action is Submit
                 last = jnp.where(now == limit - 1, int(Op.SUBMIT), action.operation)
                 action = eqx.tree_at(lambda a: a.operation, action, last)
+            if isinstance(action, MaskAction):  # kept as the cells that a step selects
+                action = as_arrays(action, rules.action.selection_threshold)
             after, step = env.step(state, action)
             # Where pairs may be switched, only the one asked for counts.
             here = env.arc_state(after).episode.current_example_idx == pair

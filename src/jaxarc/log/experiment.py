@@ -140,7 +140,7 @@ def create_step_log(
     States are those of `arc_step`, or `env.arc_state(state)`; of a batch take one row.
     """
     before, after = _describe(before_state), _describe(after_state)
-    operation, selection = read_action(action, before["grid"].shape)
+    operation, selection = _chosen(action, after_state, before["grid"].shape)
     solved = after["similarity"] >= 1.0 if info is None else bool(info["success"])
     return after | {
         "episode_num": int(episode_num),
@@ -152,6 +152,15 @@ def create_step_log(
         "reward": float(reward),
         "success": solved,
     }
+
+
+def _chosen(action: Any, after: ArcEnvState, shape: tuple[int, ...]) -> tuple[Any, Any]:
+    """Return operation and cells; of fractions, those that the step selected."""
+    given = action if isinstance(action, Mapping) else vars(action)
+    cells = jnp.asarray(given.get("selection", True))
+    if jnp.issubdtype(cells.dtype, jnp.floating):
+        return given["operation"], after.selected
+    return read_action(action, shape)
 
 
 def create_episode_summary(episode_num: int, step_logs: Sequence[Log]) -> Log:

@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
-import numpy as np
 from jaxtyping import PyTree
 
 from jaxrig.atomic import atomic_write
@@ -86,8 +85,8 @@ def as_metrics(metrics: eqx.Module | Mapping[str, Any]) -> Metrics:
             raise ValueError(
                 f"metric {name!r} is not a scalar: {jax.numpy.shape(value)}"
             )
-    host = jax.device_get(dict(found))
-    return {name: np.asarray(value).item() for name, value in host.items()}
+    plain = lambda value: value.item() if hasattr(value, "item") else value
+    return {name: plain(value) for name, value in jax.device_get(dict(found)).items()}
 
 
 def _check_finite(metrics: Metrics, update: int) -> None:

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from arc_agents import STEPS, Idler, Oracle, Submitter, Wanderer, write_small_tasks
-from arc_environments import clipping
+from arc_environments import clipping, small_env
+from arc_play import stack
 from arc_samples import raw_tasks, write_tasks
+from jaxarc.actions import MaskAction
 from jaxarc.envs.environment import Environment
 from jaxarc.learning import evaluation
 from jaxarc.learning.demonstrations import demonstrate
@@ -20,9 +22,11 @@ from jaxarc.learning.training import PAINTING, LearnEnvironment
 from jaxarc.recording import run_again
 from jaxarc.registration import make
 from jaxarc.rollouts import random_rollout
+from jaxarc.tasks.identity import create_jax_task_index
 from jaxarc.tasks.samples import create_demo_task, stack_task_list
 from jaxarc.types import JaxArcTask
 from jaxarc.wrappers import AnswerObservationWrapper, AutoReset, Vectorize
+from jaxrig.learn import Choice
 
 pytestmark = pytest.mark.slow  # many programs to compile
 
@@ -214,6 +218,24 @@ def test_what_cannot_be_played_is_refused(folder):
             evaluate(Oracle(), outer(make_env(folder)), KEY)
         with pytest.raises(ValueError, match="learners begin other episodes"):
             LearnEnvironment(outer(env))
+
+
+class Shares(eqx.Module):
+    """Fills by a mask of fractions, of which the threshold selects two."""
+
+    def sample(self, key, observation):
+        shares = jnp.zeros(observation.shape).at[0, :3].set(jnp.array([0.4, 0.5, 0.9]))
+        return Choice(MaskAction(jnp.int32(7), shares), jnp.zeros(()), jnp.zeros(()))
+
+
+def test_masks_of_fractions_are_recorded_as_what_they_selected():
+    task, index = create_demo_task(5, 5), create_jax_task_index("of fractions")
+    task = eqx.tree_at(lambda t: t.task_index, task, index)
+    env = small_env(clipping(steps=2), stack([task]))
+    result = evaluate(Shares(), env, KEY, 1)
+    recording, task = evaluation.record_episode(result, env, 0, 0)
+    assert recording.actions == ((7, 1, 2), (7, 1, 2))
+    assert (run_again(recording, task)[-1].grid == 7).sum() == 2
 
 
 @pytest.mark.parametrize(

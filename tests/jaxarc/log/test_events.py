@@ -15,9 +15,11 @@ import pytest
 from arc_environments import reset, small_buffer, small_env, step
 from arc_logs import MOVES, log_config, start_log, step_logs
 from arc_states import point, small_config, small_state, small_task
+from jaxarc.actions import create_mask_action
 from jaxarc.config import DebugConfig, MemoryConfig, VisualizationConfig
+from jaxarc.draw.cells import read_cells
 from jaxarc.draw.episodes import EpisodeFrame
-from jaxarc.envs.functional import batch_reset
+from jaxarc.envs.functional import arc_step, batch_reset
 from jaxarc.log import experiment, handlers
 from jaxarc.tasks.samples import gather_task
 
@@ -126,6 +128,20 @@ def test_steps_tell_what_happened():
     assert np.argwhere(logs[0]["selection"]).tolist() == [[0, 0]]
     assert logs[1]["previous_similarity"] == logs[0]["similarity"]
     assert all(type(log["reward"]) is float for log in logs)
+
+
+def test_fractions_are_told_as_the_cells_they_selected():
+    config, state = small_config("mask"), small_state(config=small_config("mask"))
+    shares = np.zeros((6, 6), np.float32)
+    shares[0, :3] = 0.4, 0.5, 0.9
+    action = create_mask_action(3, shares)
+    after, _, reward, _, info = arc_step(state, action, config)
+    for given in (action, {"operation": 3, "selection": shares}):
+        log = experiment.create_step_log(state, given, after, reward, info)
+        assert log["operation"] == 3
+        assert np.argwhere(log["selection"]).tolist() == [[0, 1], [0, 2]]
+    with pytest.raises(TypeError, match="overlay is float32: give a boolean mask"):
+        read_cells(log["grid"]).crop(shares)
 
 
 def test_a_batch_is_refused():
