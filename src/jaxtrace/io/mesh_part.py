@@ -4,6 +4,7 @@ In longitudes and latitudes a mesh is one of triangles on the sphere, whose leve
 depths, shares of the depth (sigma), or heights in the file; in meters it is flat.
 """
 
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -113,7 +114,7 @@ class MeshPart(Part):
 
     def _find_dimensions(self, dataset: Any, choices: Choices) -> None:
         first, mesh = self._variables[0], self._topology
-        self._ocean = True
+        self._ocean, self._nodes = True, dataset.sizes[mesh.node_dimension]
         self._find_positions(dataset, choices)
         places = {mesh.face_dimension, mesh.node_dimension} & set(first.dims)
         self.roles = {}
@@ -229,6 +230,8 @@ class MeshPart(Part):
             if there is not None and {node, dimension} <= set(there.dims):
                 return self._follow_heights(there, dataset.get("depth"))
         if levels is None:
+            levels = self._find_shares(dataset, dimension)
+        if levels is None:
             raise ValueError(
                 f"{self.label}: the levels {dimension!r} of {first.name!r} have no "
                 f"depths: {remedy}, or the file with {' or '.join(_HEIGHTS)} too"
@@ -242,7 +245,8 @@ class MeshPart(Part):
                     "file has longitudes and latitudes"
                 )
             return
-        share, depth = np.asarray(levels.values, np.float64), dataset.get("h")
+        depth, surface = self._find_column(dataset, levels)
+        share = np.asarray(levels.values, np.float64)
         shared = np.ptp(share.reshape(len(share), -1), axis=1).max() < 1e-5
         if depth is None or not (shared or levels.dims[1:] == (node,)):
             raise ValueError(
@@ -255,7 +259,28 @@ class MeshPart(Part):
         share = share[:: -1 if self._falls else 1].T
         share = share[0] if shared else share[:, None]
         stretching = Stretching(share, share, 0.0, 2)
-        self._follow_terrain(depth, stretching, dataset.get("zeta"), "sigma")
+        self._follow_terrain(depth, stretching, surface, "sigma")
+
+    def _find_shares(self, dataset: Any, dimension: str) -> Any:
+        """Return the shares of the depth of levels that have another name."""
+        for name in dataset.variables:
+            there = dataset[name]
+            if there.dims == (dimension,) and follows_terrain(there):
+                return there
+        return None
+
+    def _find_column(self, dataset: Any, levels: Any) -> tuple[Any, Any]:
+        """Return the depth and the surface: h and zeta, or those that levels name."""
+        stated = str(levels.attrs.get("formula_terms", ""))
+        terms = dict(re.findall(r"(\w+):\s*(\w+)", stated))
+        surface = dataset.get(terms.get("eta", "zeta"))
+        depth, bed = (dataset.get(terms.get(k, "h")) for k in ("depth", "bedlevel"))
+        if "bedlevel" in terms and bed is not None:
+            depth = -bed
+        time = self.roles.get("t")
+        if depth is not None and surface is not None and time in depth.dims:
+            depth = (depth - surface).isel({time: 0})  # of the water, not at rest
+        return depth, surface
 
     def _follow_heights(self, stored: Any, depth: Any) -> None:
         """Take levels whose heights the file has, at each node and instant."""
@@ -277,7 +302,12 @@ class MeshPart(Part):
         self._said.append(f"levels at the heights {stored.name}")
 
     def _at_nodes(self, columns: np.ndarray) -> np.ndarray:
-        """Return what is known of nodes as the one column that they are."""
+        """Return what is known of nodes, or of faces, as the one column of nodes."""
+        faces = self._topology.faces
+        if columns.size != self._nodes:
+            at = (faces >= 0) & np.isfinite(columns)[:, None]
+            each = np.repeat(columns, at.sum(1))[:, None]
+            columns = gather(faces[at], each, self._nodes)[:, 0]
         return columns[:, None]
 
     def _place(self, dataset: Any) -> Any:

@@ -19,7 +19,7 @@ from trace_ocean import follow
 xarray = pytest.importorskip("xarray")
 EAST, NORTH = {"units": "degrees_east"}, {"units": "degrees_north"}
 TIMES = {"units": "seconds since 2020-01-01"}
-SPEED = {"units": "m/s"}
+SPEED, METERS = {"units": "m/s"}, {"units": "m"}
 HOURS = np.arange(0, 43201, 3600.0)
 SHARES = np.linspace(-0.95, -0.02, 6)
 
@@ -279,6 +279,39 @@ def test_slices_that_are_blended_at_once_move_alike(double):
     found, expected = sample(one, places, now), sample(field, places, instant)
     assert np.asarray(expected)[-1, 2] > 1.9e-4
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-15)
+
+
+@pytest.mark.parametrize("stated", ["depth", "bedlevel"])
+def test_columns_on_faces_are_averaged_to_nodes(stated):
+    """D-Flow FM has the surface and the depth on faces, and shares by a name."""
+    x, y, faces = mesh()
+    whole = np.ones((HOURS.size, len(faces), 4))
+    zeta = 2e-4 * HOURS[:, None] * whole[..., 0]
+    terms = f"sigma: shares eta: s1 {stated}: column"
+    column = -30 * whole[0, :, 0] if stated == "bedlevel" else 30 + zeta
+    dims = ("face",) if stated == "bedlevel" else ("time", "face")
+    topology = {
+        "cf_role": "mesh_topology",
+        "node_coordinates": "nx ny",
+        "face_node_connectivity": "corners",
+        "face_dimension": "face",
+    }
+    shares = {"standard_name": "ocean_sigma_coordinate", "formula_terms": terms}
+    data = xarray.Dataset(
+        {
+            "mesh": ((), 0, topology),
+            **{"nx": ("node", 1e5 * x, METERS), "ny": ("node", 1e5 * y, METERS)},
+            "corners": (("face", "three"), faces),
+            "ucx": (("time", "face", "layer"), 0.1 * whole, SPEED),
+            "ucy": (("time", "face", "layer"), 0.0 * whole, SPEED),
+            **{"s1": (("time", "face"), zeta), "column": (dims, column)},
+            "shares": ("layer", [-0.9, -0.6, -0.3, -0.1], shares),
+        },
+        {"time": ("time", HOURS, TIMES)},
+    )
+    z = GridSlices(data).read_slice(5)[1][..., 3].squeeze()
+    expected = 3.6 + 33.6 * np.array([-1, -0.9, -0.6, -0.3, -0.1, 0])
+    np.testing.assert_allclose(z, np.tile(expected, (x.size, 1)), rtol=1e-5)
 
 
 def test_what_moves_the_levels_is_said():
