@@ -476,7 +476,7 @@ def judge_flags(drawn):
     share = lambda some, of: f"{part(some, of):.0%} of {of.sum()}"
     print(f"log loss: ours {ours.mean():.3f}, rows {alone.mean():.3f}, ", end="")
     print(f"network {network.mean():.3f}; network worse: {(worse > 0).mean():.0%}")
-    for least in (1.4, 1.6, USUAL_DISCREPANCY, 2.0):
+    for least in (1.4, 1.6, 1.8, USUAL_DISCREPANCY):
         flagged = apart > least
         print(f"above {least:g}: {share(worse > 0, flagged)} flags are right; ", end="")
         print(f"flagged are {share(flagged, worse > -np.inf)} tables and ", end="")

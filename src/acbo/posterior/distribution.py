@@ -23,7 +23,7 @@ SUM_TOLERANCE = 0.05
 ENTROPY_TOLERANCE = 0.01  # nats
 # Beyond it the rows alone were nearer to the truth than the network on nine of ten
 # random tables (`benchmarks/causal_table.py --flags`).
-USUAL_DISCREPANCY = 1.75
+USUAL_DISCREPANCY = 2.0
 RARE_SET = 1e-9  # sets of causes less likely than this are not listed
 
 

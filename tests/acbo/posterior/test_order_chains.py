@@ -310,8 +310,8 @@ def test_an_opinion_against_the_rows_counts_less(seed):
     # Both as sure as each other: who is wrong is open.
     assert not agreed.unlike_training
     assert not contradicted.unlike_training
-    # An opinion that denies in doubt what the rows are sure of is the worse one.
-    denied = sample_graphs(*data, opinion=np.where(weights.T, 0.6, 0.2))
+    # An opinion that sees nothing where the rows are sure is the worse one.
+    denied = sample_graphs(*data, opinion=np.full((4, 4), 0.05))
     assert denied.unlike_training
     assert "times as surely as it contradicts them" in denied.note
     for found in (agreed, contradicted, denied):
