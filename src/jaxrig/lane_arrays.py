@@ -51,7 +51,7 @@ class Stored:
         found = triton().load(self.ref.at[place])
         return found != 0 if self.dtype == bool else found
 
-    def entries(self) -> np.ndarray[Any, Any]:
+    def entries(self) -> np.ndarray:
         """Load all of it."""
         steps = lambda place: zip(place, self.strides, strict=True)
         return filled(self.shape, lambda *p: self.at(sum(i * s for i, s in steps(p))))
@@ -64,7 +64,7 @@ class Held:
     `lanes` says whether the axis of the items is its first; `parts` has the others.
     """
 
-    parts: np.ndarray[Any, Any]
+    parts: np.ndarray
     lanes: bool
 
     @property
@@ -100,7 +100,7 @@ class Held:
 Value = Stored | Held
 
 
-def filled(shape: Shape, entry: Callable[..., Any]) -> np.ndarray[Any, Any]:
+def filled(shape: Shape, entry: Callable[..., Any]) -> np.ndarray:
     """Return an array of what a function gives for each place of a shape."""
     if math.prod(shape) > MAX_UNROLLED:
         raise NotInLanes(f"an array of shape {tuple(shape)} per item")
@@ -110,7 +110,7 @@ def filled(shape: Shape, entry: Callable[..., Any]) -> np.ndarray[Any, Any]:
     return box
 
 
-def each(function: Callable[..., Any], *arrays: Any) -> np.ndarray[Any, Any]:
+def each(function: Callable[..., Any], *arrays: Any) -> np.ndarray:
     """Return a function of every entry of arrays, which broadcast."""
     boxes = np.broadcast_arrays(*(boxed(x) for x in arrays))
 
@@ -123,7 +123,7 @@ def each(function: Callable[..., Any], *arrays: Any) -> np.ndarray[Any, Any]:
     return filled(boxes[0].shape, entry)
 
 
-def boxed(entries: Any) -> np.ndarray[Any, Any]:
+def boxed(entries: Any) -> np.ndarray:
     """Return entries as an array, also where NumPy has handed out the only one."""
     if isinstance(entries, np.ndarray) and entries.dtype == object:
         return entries

@@ -8,7 +8,7 @@ Pairs whose output is not known are played as well, and count nowhere.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -30,6 +30,7 @@ ATTEMPTS = 2
 FORMS = {PointAction: "point", BboxAction: "bbox", MaskAction: "mask"}
 
 
+@runtime_checkable
 class Player(Protocol):
     """An agent that draws its actions; one that plays greedily also has `best`."""
 
