@@ -24,7 +24,8 @@ SLOPE = 6.0
 UNREACHED = 0.5
 TOGETHER = 0.3  # probability that two variables have a surface beside their curves
 SMOOTHEST = 2  # among LENGTHS: surfaces are no shorter
-NEAR = 1 / 32  # of a range: outcomes that are nearer are averaged
+NEAR = 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2  # of a range: what is nearer is averaged
+MANY = 128  # outcomes: of more, those that are less near are averaged
 JITTER = 1e-6
 
 
@@ -38,6 +39,13 @@ class Arms(NamedTuple):
         """Return some of them."""
         return Arms(self.flags[rows], self.shares[rows])
 
+    @property
+    def on_grid(self) -> "Arms":
+        """Return them with shares that few of them differ in, if they are many."""
+        if len(self.flags) <= MANY:
+            return self
+        return Arms(self.flags, np.rint(self.shares / NEAR[0]) * NEAR[0])
+
 
 class Told(NamedTuple):
     """Outcomes of interventions, less what each model expects of them."""
@@ -47,16 +55,25 @@ class Told(NamedTuple):
     noise: Float[np.ndarray, " n"]  # variance
 
     def some(self, rows: np.ndarray) -> "Told":
-        """Return some of them; those of nearly the same intervention are averaged."""
+        """Return some of them; those of nearly the same intervention are averaged, and
+        of less nearly the same one where there are many.
+        """
         arms, left, noise = self.arms.some(rows), self.left[:, rows], self.noise[rows]
-        near = np.concatenate([np.rint(arms.shares / NEAR), arms.flags], axis=1)
-        _, first, which = np.unique(
-            near, axis=0, return_index=True, return_inverse=True
-        )
-        share = np.eye(len(first))[which.ravel()]
+        first, which = _cells(arms, NEAR[0])
+        for near in NEAR[1:]:
+            if len(first) > MANY:
+                first, which = _cells(arms, near)
+        share = np.eye(len(first))[which]
         share = share / share.sum(axis=0)
         arms = Arms(arms.flags[first], share.T @ arms.shares)
         return Told(arms, left @ share, noise @ share**2)
+
+
+def _cells(arms: Arms, near: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first of those that are near one another, and which is among whom."""
+    cells = np.concatenate([np.rint(arms.shares / near), arms.flags], axis=1)
+    _, first, which = np.unique(cells, axis=0, return_index=True, return_inverse=True)
+    return first, which.ravel()
 
 
 class Kinds(NamedTuple):
@@ -317,6 +334,7 @@ def draw_misfit(
     counts where the group of the variable is 2 or 3. A path leads from it to the target
     where the group is odd.
     """
+    made = made._replace(arms=made.arms.on_grid)
     both = Arms(*map(np.concatenate, zip(made.arms, at, strict=True)))
     several = made.some(made.arms.flags.sum(axis=1) > 1)
     every = Arms(*map(np.concatenate, zip(both, several.arms, strict=True)))

@@ -134,3 +134,22 @@ def test_short_waves_are_told_from_a_line():
     nothing = NOTHING._replace(left=np.zeros((200, 0)))
     _, found = draw_misfit(made, nothing, FREE[:200], arms((0.5, None)), draw)
     assert np.corrcoef(found[:, :33].mean(axis=0), wave)[0, 1] > 0.95
+
+
+def test_many_experiments_are_averaged_by_place(monkeypatch):
+    one_kind(monkeypatch)
+    draw = np.random.default_rng(0)
+    shares = draw.random((2000, 2))
+    left = shares[:, 0] - np.square(shares[:, 1])
+    left = np.tile(left, (64, 1)) + 0.5 * draw.normal(size=2000)
+    made = Told(Arms(np.ones((2000, 2), bool), shares), left, np.full(2000, 0.25))
+    few = made.some(np.arange(2000))
+    assert len(few.noise) <= misfit.MANY
+    counts = 0.25 / few.noise
+    assert counts.sum() == pytest.approx(2000)
+    np.testing.assert_allclose(few.left @ counts, left.sum(axis=1))
+    nothing = NOTHING._replace(left=np.zeros((64, 0)))
+    at = arms((0.25, 0.25), (0.75, 0.5))
+    _, found = draw_misfit(made, nothing, FREE[:64], at, draw)
+    wanted = [0.25 - 0.25**2, 0.75 - 0.5**2]
+    np.testing.assert_allclose(found[:, -2:].mean(axis=0), wanted, atol=0.1)
