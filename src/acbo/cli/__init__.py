@@ -33,7 +33,7 @@ COMMANDS = {
     ),
     "graph": (
         "acbo.cli.suggest:graph",
-        "Show the probability of each direct causal edge.",
+        "Show the probability of each direct causal edge, and which edges to name.",
     ),
     "train": (
         "acbo.cli.train:train",
