@@ -7,7 +7,7 @@ import numpy as np
 
 from acbo.policy.advisor import Policy
 from acbo.policy.model import PolicyConfig, PolicyNetwork
-from acbo.policy.planning import Plan
+from acbo.policy.planning import EffectCurve, Plan
 from acbo.policy.problem import Candidate, Experiment
 from acbo.surrogate.model import SurrogateConfig, SurrogateNetwork
 from acbo.surrogate.predictor import Surrogate
@@ -39,4 +39,8 @@ def middle_of_ranges(seen, posterior, problem, levels):
         for (name, ends), chance in zip(seen.ranges.items(), chances, strict=True)
     ]
     batch = [Experiment({each.variable: each.value}, -1.5, 2, 1) for each in found]
-    return Plan(batch[:1], found, 1.0)
+    curves = {
+        name: EffectCurve(np.array(ends), np.full(2, -1.5), np.full(2, 2.0))
+        for name, ends in seen.ranges.items()
+    }
+    return Plan(batch[:1], found, curves, 1.0)

@@ -25,7 +25,6 @@ from acbo.named.samples import (
 )
 from acbo.named.tables import read_frame
 from acbo.pictures.graph import lay_out
-from acbo.policy.advisor import load_policy
 from acbo.policy.problem import parse_edges
 from acbo.policy.suggest import Suggestion, suggest
 from acbo.problems import library
@@ -206,13 +205,13 @@ def _curves(found: Suggestion) -> list[dict[str, Any]]:
     first, with the outcomes of rows in which it was set.
     """
     seen = found.seen
-    curves = load_policy().effect_curves(seen, found.edge_probs)
     ranked = sorted(found.candidates, key=lambda each: -each.ancestor_probability)
     drawn = []
     for name in [each.variable for each in ranked][:MOST_CURVES]:
         made = seen.intervened[:, seen.names.index(name)]
         tried = seen.values[made][:, [seen.names.index(name), seen.column]]
-        parts = {key: part.tolist() for key, part in curves[name]._asdict().items()}
+        curve = found.curves[name]._asdict()
+        parts = {key: part.tolist() for key, part in curve.items()}
         drawn.append({"name": name, **parts, "tried": tried.tolist()})
     return drawn
 

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from acbo.pictures.graph import draw_graph
-from acbo.policy.advisor import load_policy
 from acbo.policy.suggest import Ask, Suggestion, Trial
 from acbo.types import MINIMIZE, MINUS, in_full, percent, plus_minus
 from jaxrig.report import (
@@ -159,8 +158,7 @@ def _causes(now: Suggestion, asked: Sequence[Ask]) -> list[Part]:
 
 def effect_figure(now: Suggestion, name: str) -> Figure:
     """Draw what to expect of the target over the range of a variable."""
-    target, seen = now.seen.target, now.seen
-    curve = load_policy().effect_curves(seen, now.edge_probs)[name]
+    target, curve = now.seen.target, now.curves[name]
     ends = curve.expected - 1.96 * curve.std, curve.expected + 1.96 * curve.std
     chart = line_chart(
         {"expected": (curve.values, curve.expected)},

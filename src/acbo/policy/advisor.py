@@ -4,7 +4,7 @@ import functools
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -47,14 +47,6 @@ class Advice(eqx.Module):
     gain: Float[Array, "d m"]
     parent_probs: Float[Array, " d"]
     ancestor_probs: Float[Array, " d"]
-
-
-class EffectCurve(NamedTuple):
-    """The expected outcome of setting a variable, in the units of the table."""
-
-    values: Float[np.ndarray, " m"]
-    expected: Float[np.ndarray, " m"]
-    std: Float[np.ndarray, " m"]  # of the expected outcome
 
 
 class PolicyProposer(eqx.Module):
@@ -143,26 +135,6 @@ class Policy(eqx.Module):
                 )
             )
         return sorted(found, key=lambda each: -each.probability)
-
-    def effect_curves(
-        self, history: Experiments, edge_probs: np.ndarray
-    ) -> dict[str, EffectCurve]:
-        """Return E[target | do(variable = value)] over the range of every variable."""
-        d = len(history.names)
-        columns = encode.variable_bucket(d, encode.READING_BUCKETS)
-        given = np.pad(edge_probs, (0, columns - d)).astype(np.float32)
-        read = _compiled_advice()
-        advice = read(self, *_on_device(history, columns), jax.device_put(given))
-        expected, std = jax.device_get((advice.expected, advice.std))
-        center = float(history.values[:, history.column].mean())
-        return {
-            name: EffectCurve(
-                np.linspace(*ends, expected.shape[1]),
-                center + expected[history.names.index(name)].astype(np.float64),
-                std[history.names.index(name)].astype(np.float64),
-            )
-            for name, ends in history.ranges.items()
-        }
 
     def _advise(
         self, history: Experiments, posterior: Causes

@@ -277,11 +277,20 @@ class _Outlook(NamedTuple):
         return float(np.maximum(self.best - self.mean.min(axis=1), 0.0).mean())
 
 
+class EffectCurve(NamedTuple):
+    """The expected outcome of setting a variable, in the units of the table."""
+
+    values: Float[np.ndarray, " m"]
+    expected: Float[np.ndarray, " m"]
+    std: Float[np.ndarray, " m"]  # of the expected outcome
+
+
 class Plan(NamedTuple):
     """What to do next; outcomes in the units of the table."""
 
     batch: list[Experiment]
     alone: list[Candidate]  # each variable, first that of the best experiment
+    curves: dict[str, EffectCurve]  # over the values that a variable may have alone
     to_gain: float  # expected improvement by the best experiment, were it known
 
 
@@ -312,6 +321,7 @@ def plan(
     best = np.minimum(best, tried.min(axis=1, initial=np.inf))
     outlook = _Outlook(best, given.mean + missed[:, len(noise) :])
     alone = _alone(seen, models, posterior, given, outlook)
+    curves = _curves(seen, models, given, outlook)
     to_gain = float(models.scale[seen.column]) * outlook.to_gain
     batch: list[Experiment] = []
     untried = np.ones(len(given.cost), bool)
@@ -324,7 +334,7 @@ def plan(
         best = np.minimum(outlook.best, outlook.mean[:, place])
         outlook = outlook._replace(best=best)
         untried &= ~_beside(given.arms, place)
-    return Plan(batch, alone, to_gain)
+    return Plan(batch, alone, curves, to_gain)
 
 
 def _beside(arms: Arms, place: int) -> Bool[np.ndarray, " c"]:
@@ -387,6 +397,24 @@ def _alone(
                 )
             )
     return sorted(found, key=lambda each: -each.probability)
+
+
+def _curves(
+    seen: Experiments, models: Models, given: _Candidates, outlook: _Outlook
+) -> dict[str, EffectCurve]:
+    """Return what to expect of each variable, set alone, at all values it may have."""
+    single = given.arms.flags.sum(axis=1) == 1
+    center, scale = (float(x[seen.column]) for x in (models.center, models.scale))
+    found = {}
+    for name, (low, high) in seen.ranges.items():
+        column = seen.names.index(name)
+        mine = np.flatnonzero(single & given.arms.flags[:, column])
+        if mine.size:
+            drawn = scale * seen.sign * outlook.mean[:, mine]
+            values = low + given.arms.shares[mine, column] * (high - low)
+            expected = center + drawn.mean(axis=0)
+            found[name] = EffectCurve(values, expected, drawn.std(axis=0))
+    return found
 
 
 def _experiments_made(

@@ -9,7 +9,7 @@ import numpy as np
 from acbo.named.names import Edge, FrozenMap
 from acbo.named.reading import read_table
 from acbo.named.tables import DataTable, Experiments, observed_ranges
-from acbo.policy.planning import PAIRED, add_partial, plan
+from acbo.policy.planning import PAIRED, EffectCurve, add_partial, plan
 from acbo.policy.problem import (
     Candidate,
     Experiment,
@@ -80,6 +80,7 @@ class Suggestion(Shown):
     labels: Mapping[str, tuple[str, str]] = field(default_factory=FrozenMap)
     rows_left_out: int = 0
     unlike_training: bool = False
+    curves: Mapping[str, EffectCurve] = field(default_factory=FrozenMap)
 
     @property
     def settings(self) -> dict[str, float]:
@@ -271,7 +272,7 @@ def suggest_for(problem: Problem, table: DataTable) -> Suggestion:
     graphs = graphs_of(table, problem.know, problem.forbid, problem.tiers)
     if table.partial is not None:
         seen = add_partial(seen, graphs, *table.partial)
-    batch, found, to_gain = plan(seen, graphs, problem, levels)
+    batch, found, curves, to_gain = plan(seen, graphs, problem, levels)
     causes = {each.variable: each for each in found}
     told = seen, table.labels, problem.replicates
     experiments = [_explain(each, causes, *told) for each in batch]
@@ -293,6 +294,7 @@ def suggest_for(problem: Problem, table: DataTable) -> Suggestion:
         table.labels,
         table.dropped,
         graphs.unlike_training,
+        curves,
     )
 
 

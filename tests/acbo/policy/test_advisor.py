@@ -5,7 +5,6 @@ import pytest
 from acbo.named.tables import Experiments
 from acbo.policy.advisor import load_policy, save_policy
 from acbo.posterior.distribution import create_parent_set_posterior
-from acbo.surrogate.predictor import infer_graphs
 from causal_policies import small_policy
 from jaxrig.testing import assert_trees_close
 
@@ -45,24 +44,6 @@ def test_reasons_come_in_order_and_in_the_users_units():
         assert ten.variable == one.variable
         assert ten.expected == pytest.approx(10 * one.expected, rel=1e-2, abs=1e-2)
         assert ten.std == pytest.approx(10 * one.std, rel=1e-3)
-
-
-def test_effect_curves_say_at_a_cell_what_is_said_of_it():
-    """And the slope of `a` is that of the model; `b` was never set."""
-    seen = experiments()
-    graphs = infer_graphs(seen.values, seen.intervened, names=seen.names)
-    found = load_policy().explain(seen, graphs)
-    curves = load_policy().effect_curves(seen, graphs.edge_probs)
-    assert list(curves) == ["a", "b"]
-    for each in found:
-        values, expected, std = curves[each.variable]
-        assert (values[0], values[-1]) == seen.ranges[each.variable]
-        cell = int(np.argmin(np.abs(values - each.value)))
-        assert expected[cell] == pytest.approx(each.expected, abs=0.1)
-        assert std[cell] == pytest.approx(each.std, abs=0.1)
-    slope = np.polyfit(curves["a"].values, curves["a"].expected, 1)[0]
-    assert slope == pytest.approx(2, abs=0.6)
-    assert curves["b"].std.mean() > curves["a"].std.mean()
 
 
 def test_an_offset_changes_nothing_but_the_offset():

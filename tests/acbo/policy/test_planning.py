@@ -62,6 +62,27 @@ def test_alone_the_larger_total_effect_wins():
         assert found.expected == pytest.approx(4.0, abs=2 * found.std)
 
 
+def test_curves_say_at_a_value_what_is_said_of_it():
+    """And total effects are within them."""
+    found = acbo.suggest(table(), "y", True, ranges=RANGES)
+    assert set(found.curves) == {each.variable for each in found.candidates}
+    for each in found.candidates:
+        values, expected, std = found.curves[each.variable]
+        assert (values[0], values[-1]) == pytest.approx(
+            found.seen.ranges[each.variable]
+        )
+        place = int(np.argmin(np.abs(values - each.value)))
+        assert expected[place] == pytest.approx(each.expected)
+        assert std[place] == pytest.approx(each.std)
+    for name, effect in {"a": 2, "b": -2, "c": 0.2}.items():
+        values, expected, std = found.curves[name]
+        assert (np.abs(expected - effect * values) < 2 * std).all()
+        assert std.max() < 2
+    # A region that no experiment may be in is no part of a curve.
+    kept = acbo.suggest(table(), "y", True, ranges=RANGES, avoid=["a > 1"]).curves["a"]
+    assert kept.values.max() <= 1
+
+
 def test_gain_per_cost():
     assert best_of(cost={"a": 1, "b": 20})[0].settings == {"a": 2.0}
     assert best_of(cost={"a": 20, "b": 1})[0].settings == {"b": -2.0}
