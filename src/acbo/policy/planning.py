@@ -194,6 +194,11 @@ class _Candidates(NamedTuple):
     noise: Float[np.ndarray, " c"]  # variance
     cost: Float[np.ndarray, " c"]
 
+    def of_only(self, column: int) -> Int[np.ndarray, " n"]:
+        """Return which of them set one variable and no other."""
+        single = self.arms.flags.sum(axis=1) == 1
+        return np.flatnonzero(single & self.arms.flags[:, column])
+
 
 def _columns_together(
     seen: Experiments, reach: Float[np.ndarray, " d"], at_once: int
@@ -377,12 +382,11 @@ def _alone(
     """
     winners = given.arms.flags[outlook.mean.argmin(axis=1)].mean(axis=0)
     score = outlook.gain - 1e-6 * outlook.mean.mean(axis=0)
-    single = given.arms.flags.sum(axis=1) == 1
     found = []
     for column, name in enumerate(seen.names):
-        mine = single & given.arms.flags[:, column]
-        if mine.any():
-            place = int(np.argmax(np.where(mine, score, -np.inf)))
+        mine = given.of_only(column)
+        if mine.size:
+            place = int(mine[np.argmax(score[mine])])
             one = _describe(seen, models, given, outlook, place)
             found.append(
                 Candidate(
@@ -403,12 +407,11 @@ def _curves(
     seen: Experiments, models: Models, given: _Candidates, outlook: _Outlook
 ) -> dict[str, EffectCurve]:
     """Return what to expect of each variable, set alone, at all values it may have."""
-    single = given.arms.flags.sum(axis=1) == 1
     center, scale = (float(x[seen.column]) for x in (models.center, models.scale))
     found = {}
     for name, (low, high) in seen.ranges.items():
         column = seen.names.index(name)
-        mine = np.flatnonzero(single & given.arms.flags[:, column])
+        mine = given.of_only(column)
         if mine.size:
             drawn = scale * seen.sign * outlook.mean[:, mine]
             values = low + given.arms.shares[mine, column] * (high - low)

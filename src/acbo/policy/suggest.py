@@ -144,10 +144,6 @@ class Suggestion(Shown):
         """Return a value for a sentence, in as many digits as its range needs."""
         return _told(self.seen, self.labels, name, value)
 
-    def shown(self, name: str, value: float) -> str:
-        """Return a value for people, as the text that the table has in its place."""
-        return _shown(self.labels, name, value)
-
     def nothing_to_gain(self) -> str:
         """Return why one may stop."""
         return (
